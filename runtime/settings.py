@@ -1,0 +1,166 @@
+"""Settings: one frozen dataclass a program, grouped by concern, read from `TRAINWIRE_*` once at start.
+
+A program composes groups::
+
+    @dataclass(frozen=True)
+    class Settings:
+        kafka: KafkaSettings
+        shipper: ShipperSettings
+
+    settings = load(Settings, os.environ)
+
+Each field is declared with `setting(...)`, which carries its environment name, unit and reason, so that the
+reference table in the docs is generated from the code and cannot drift. A name that starts with `TRAINWIRE_` and
+that no program knows is an error: a mistyped setting that is silently ignored costs somebody a night.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from runtime.errors import SettingError
+
+T = TypeVar("T")
+
+PREFIX = "TRAINWIRE_"
+# Each program refuses unknown names among those that it shares and those under its own prefix; names under another
+# program's prefix pass, because one environment (a pod, a shell) often holds several programs' settings.
+PROGRAM_PREFIXES = ("TRAINWIRE_SHIPPER_", "TRAINWIRE_WORKER_", "TRAINWIRE_GATEWAY_", "TRAINWIRE_LOCAL_", "TRAINWIRE_TEST_")
+# Names that the SDK and `trainwire run` read in the training task's own environment.
+SDK_NAMES = frozenset(
+    PREFIX + name
+    for name in ("TASK_ID", "TASK_NAME", "START_ID", "ATTEMPT", "RANK", "WORLD_SIZE", "LOG_DIR", "OWNER", "PROJECT")
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Secret:
+    """A value that never shows itself: `repr`, `str` and logs print `***`."""
+
+    value: str
+
+    def __repr__(self) -> str:
+        return "***"
+
+    __str__ = __repr__
+
+
+def setting(name: str, default: Any = dataclasses.MISSING, *, why: str, unit: str = "", parse: Callable[[str], Any] | None = None) -> Any:
+    """Declare a field read from `TRAINWIRE_<name>`; `why` says what it does and why the default is what it is."""
+    return dataclasses.field(
+        default=default, kw_only=True, metadata={"env": PREFIX + name, "why": why, "unit": unit, "parse": parse}
+    )
+
+
+def load(cls: type[T], environ: Mapping[str, str]) -> T:
+    """Build `cls` (a group, or a dataclass of groups) from the environment; raises `SettingError` naming what to change."""
+    known = {field.metadata["env"] for _, field in fields(cls)}
+    for name in sorted(environ):
+        if name.startswith(PREFIX) and name not in known | SHARED_NAMES | SDK_NAMES and not _of_another_program(name, known):
+            near = difflib.get_close_matches(name, known | SHARED_NAMES, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise SettingError(f"{name} is not a setting{hint} (unset it, or correct its name)")
+    return _build(cls, environ)
+
+
+def fields(cls: type) -> Iterator[tuple[type, dataclasses.Field[Any]]]:
+    """Yield (group, field) of every setting below `cls`, in declaration order."""
+    hints = typing.get_type_hints(cls)
+    for field in dataclasses.fields(cls):
+        if dataclasses.is_dataclass(hints[field.name]) and "env" not in field.metadata:
+            yield from fields(typing.cast(type, hints[field.name]))
+        else:
+            yield cls, field
+
+
+def reference(cls: type) -> str:
+    """The Markdown table of every setting below `cls`, as the docs print it."""
+    rows = ["| name | default | unit | what and why |", "|---|---|---|---|"]
+    for _, field in fields(cls):
+        default = "required" if field.default is dataclasses.MISSING else f"`{field.default}`" if field.default not in ("", None) else ""
+        rows.append(f"| `{field.metadata['env']}` | {default} | {field.metadata['unit']} | {field.metadata['why']} |")
+    return "\n".join(rows)
+
+
+def _of_another_program(name: str, known: set[str]) -> bool:
+    own = {prefix for prefix in PROGRAM_PREFIXES if any(k.startswith(prefix) for k in known)}
+    return any(name.startswith(prefix) for prefix in PROGRAM_PREFIXES if prefix not in own)
+
+
+def _build(cls: type[T], environ: Mapping[str, str]) -> T:
+    hints = typing.get_type_hints(cls)
+    values: dict[str, Any] = {}
+    for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # T is bound to dataclasses by its callers
+        hint = hints[field.name]
+        if "env" not in field.metadata:
+            values[field.name] = _build(hint, environ)
+            continue
+        name = field.metadata["env"]
+        if environ.get(name, "") != "":
+            values[field.name] = _parse(name, environ[name], hint, field.metadata["parse"])
+        elif field.default is dataclasses.MISSING:
+            raise SettingError(f"{name} is missing: {field.metadata['why']}")
+    try:
+        return cls(**values)
+    except ValueError as error:  # a group's own __post_init__ check
+        raise SettingError(str(error)) from None
+
+
+def _parse(name: str, text: str, hint: Any, parse: Callable[[str], Any] | None) -> Any:
+    if isinstance(hint, types.UnionType):  # `int | None`: empty means None and never comes here
+        hint = next(arg for arg in typing.get_args(hint) if arg is not type(None))
+    try:
+        if parse is not None:
+            return parse(text)
+        if hint is bool:
+            return {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}[text.lower()]
+        if hint in (int, float, str, Secret):
+            return hint(text)
+        if hint == tuple[str, ...]:
+            return tuple(part.strip() for part in re.split(r"[,\n]", text) if part.strip())
+    except (ValueError, KeyError) as error:
+        reason = f": {error}" if parse is not None else ""
+        raise SettingError(f"{name}={text!r} is not understood (expected {getattr(hint, '__name__', hint)}){reason}") from None
+    raise TypeError(f"{name}: no parser for {hint}")
+
+
+@dataclasses.dataclass(frozen=True)
+class KafkaSettings:
+    """How to reach the broker. Every program that speaks Kafka composes this group."""
+
+    bootstrap: tuple[str, ...] = setting("KAFKA_BOOTSTRAP", ("127.0.0.1:9092",), why="brokers as host:port, comma separated")
+    topic: str = setting("KAFKA_TOPIC", "trainwire.events.v1", why="topic of all events; its contract is schemas/topics")
+    security_protocol: str = setting("KAFKA_SECURITY_PROTOCOL", "PLAINTEXT", why="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
+    sasl_mechanism: str = setting("KAFKA_SASL_MECHANISM", "", why="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+    sasl_username: str = setting("KAFKA_SASL_USERNAME", "", why="user name for SASL")
+    sasl_password: Secret = setting("KAFKA_SASL_PASSWORD", Secret(""), why="password for SASL")
+    ssl_ca: str = setting("KAFKA_SSL_CA", "", why="path of the CA certificates (PEM); empty takes the system's")
+
+    def __post_init__(self) -> None:
+        if self.security_protocol not in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"):
+            raise ValueError(f"TRAINWIRE_KAFKA_SECURITY_PROTOCOL={self.security_protocol!r}: use PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
+        if self.security_protocol.startswith("SASL") and not (self.sasl_mechanism and self.sasl_username):
+            raise ValueError("SASL needs TRAINWIRE_KAFKA_SASL_MECHANISM, _USERNAME and _PASSWORD")
+
+
+@dataclasses.dataclass(frozen=True)
+class StoreSettings:
+    """How to reach ClickHouse over HTTP. The worker writes as `writer`; people's programs read as `viewer`."""
+
+    url: str = setting("CLICKHOUSE_URL", "http://127.0.0.1:8123", why="address of ClickHouse's HTTP interface (http or https)")
+    database: str = setting("CLICKHOUSE_DATABASE", "trainwire", why="database of all tables and views")
+    user: str = setting("CLICKHOUSE_USER", "writer", why="user name; readers take a user that can only read")
+    password: Secret = setting("CLICKHOUSE_PASSWORD", Secret(""), why="password of that user")
+
+
+def _names(*groups: type) -> frozenset[str]:
+    return frozenset(field.metadata["env"] for group in groups for _, field in fields(group))
+
+
+SHARED_NAMES = _names(KafkaSettings, StoreSettings) | {PREFIX + "TASK_FROM", PREFIX + "LOGS", PREFIX + "LOG_LEVEL"}

@@ -1,0 +1,35 @@
+"""The one way to a ClickHouse client. Imports `clickhouse_connect`: programs without a store never import this module."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import clickhouse_connect
+from clickhouse_connect.driver.client import Client
+
+from runtime.errors import SettingError
+from runtime.settings import StoreSettings
+
+
+def connect(settings: StoreSettings, *, timeout: float = 30.0, database: str | None = None, **options: Any) -> Client:
+    """A synchronous client without a session, so that it may be used again after an error; not to be shared by threads.
+
+    Connects at once: raises clickhouse-connect's own errors when the store is away. `timeout` is seconds for one query.
+    """
+    url = urlsplit(settings.url)
+    if url.scheme not in ("http", "https") or not url.hostname:
+        raise SettingError(f"TRAINWIRE_CLICKHOUSE_URL={settings.url!r} is not an http(s) address")
+    return clickhouse_connect.get_client(
+        interface=url.scheme,
+        host=url.hostname,
+        port=url.port or (8443 if url.scheme == "https" else 8123),
+        username=settings.user,
+        password=settings.password.value,
+        database=settings.database if database is None else database,
+        autogenerate_session_id=False,
+        connect_timeout=5,
+        send_receive_timeout=timeout,
+        compress="lz4",
+        **options,
+    )
