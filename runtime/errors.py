@@ -1,9 +1,9 @@
 """Two words for every failure, in every program.
 
-    TrainwireError
-    ├── TemporaryError   it may work later: wait and try again
-    └── PermanentError   trying again is useless: the message says what to do
-        └── SettingError a setting is missing, unknown or wrong
+TrainwireError
+├── TemporaryError   it may work later: wait and try again
+└── PermanentError   trying again is useless: the message says what to do
+    └── SettingError a setting is missing, unknown or wrong
 """
 
 

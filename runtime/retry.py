@@ -15,7 +15,7 @@ class Backoff:
 
     def wait(self, failures: int) -> float:
         """Seconds to wait after the `failures`-th failure in a row (1-based). Half is kept so that no wait is near zero."""
-        ceiling = min(self.first * 2 ** min(failures - 1, 30), self.most)
+        ceiling: float = min(self.first * 2 ** min(failures - 1, 30), self.most)
         return ceiling * random.uniform(0.5, 1.0)
 
 

@@ -34,8 +34,7 @@ PREFIX = "TRAINWIRE_"
 PROGRAM_PREFIXES = ("TRAINWIRE_SHIPPER_", "TRAINWIRE_WORKER_", "TRAINWIRE_GATEWAY_", "TRAINWIRE_LOCAL_", "TRAINWIRE_TEST_")
 # Names that the SDK and `trainwire run` read in the training task's own environment.
 SDK_NAMES = frozenset(
-    PREFIX + name
-    for name in ("TASK_ID", "TASK_NAME", "START_ID", "ATTEMPT", "RANK", "WORLD_SIZE", "LOG_DIR", "OWNER", "PROJECT")
+    PREFIX + name for name in ("TASK_ID", "TASK_NAME", "START_ID", "ATTEMPT", "RANK", "WORLD_SIZE", "LOG_DIR", "OWNER", "PROJECT")
 )
 
 
@@ -51,7 +50,9 @@ class Secret:
     __str__ = __repr__
 
 
-def setting(name: str, default: Any = dataclasses.MISSING, *, why: str, unit: str = "", parse: Callable[[str], Any] | None = None) -> Any:
+def setting(
+    name: str, default: Any = dataclasses.MISSING, *, why: str, unit: str = "", parse: Callable[[str], Any] | None = None
+) -> Any:
     """Declare a field read from `TRAINWIRE_<name>`; `why` says what it does and why the default is what it is."""
     return dataclasses.field(
         default=default, kw_only=True, metadata={"env": PREFIX + name, "why": why, "unit": unit, "parse": parse}
@@ -83,7 +84,13 @@ def reference(cls: type) -> str:
     """The Markdown table of every setting below `cls`, as the docs print it."""
     rows = ["| name | default | unit | what and why |", "|---|---|---|---|"]
     for _, field in fields(cls):
-        default = "required" if field.default is dataclasses.MISSING else f"`{field.default}`" if field.default not in ("", None) else ""
+        default = (
+            "required"
+            if field.default is dataclasses.MISSING
+            else f"`{field.default}`"
+            if field.default not in ("", None)
+            else ""
+        )
         rows.append(f"| `{field.metadata['env']}` | {default} | {field.metadata['unit']} | {field.metadata['why']} |")
     return "\n".join(rows)
 
@@ -119,7 +126,9 @@ def _parse(name: str, text: str, hint: Any, parse: Callable[[str], Any] | None) 
         if parse is not None:
             return parse(text)
         if hint is bool:
-            return {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}[text.lower()]
+            return {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}[
+                text.lower()
+            ]
         if hint in (int, float, str, Secret):
             return hint(text)
         if hint == tuple[str, ...]:
@@ -144,7 +153,9 @@ class KafkaSettings:
 
     def __post_init__(self) -> None:
         if self.security_protocol not in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"):
-            raise ValueError(f"TRAINWIRE_KAFKA_SECURITY_PROTOCOL={self.security_protocol!r}: use PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
+            raise ValueError(
+                f"TRAINWIRE_KAFKA_SECURITY_PROTOCOL={self.security_protocol!r}: use PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"
+            )
         if self.security_protocol.startswith("SASL") and not (self.sasl_mechanism and self.sasl_username):
             raise ValueError("SASL needs TRAINWIRE_KAFKA_SASL_MECHANISM, _USERNAME and _PASSWORD")
 
