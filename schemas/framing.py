@@ -142,22 +142,15 @@ def _next_cri(buffer: bytes, continuation: str, final: bool) -> Cut | None:
 
 
 def _frame_cri(block: bytes, start: int, continuation: str) -> Lines:
-    lines = Lines([], [], [], set(), [], [])
-    assert lines.streams is not None and lines.times is not None  # noqa: S101  # set a line above; for the type checker
+    rows: list[tuple[int, int, str, bool, str, int | None]] = []  # the columns of Lines, a row at a time
     parts: dict[str, list[bytes]] = {}
-    continued = set(continuation.split(",")) - {""}
     last: dict[str, tuple[int, int, int | None]] = {}
+    continued = set(continuation.split(",")) - {""}
 
     def close(stream: str, offset: int, end: int, time: int | None) -> None:
-        text = b"".join(parts.pop(stream, ())).decode("utf-8", "replace")
-        if stream in continued:
-            continued.discard(stream)
-            lines.continuations.add(len(lines.offsets))
-        lines.offsets.append(offset)
-        lines.ends.append(end)
-        lines.texts.append(visible(text) if "\r" in text else text)
-        lines.streams.append(stream)
-        lines.times.append(time)
+        text = b"".join(parts.pop(stream)).decode("utf-8", "replace")
+        rows.append((offset, end, visible(text) if "\r" in text else text, stream in continued, stream, time))
+        continued.discard(stream)
 
     position = 0
     while position < len(block):
@@ -174,17 +167,17 @@ def _frame_cri(block: bytes, start: int, continuation: str) -> Lines:
             if part[5] == b"F":
                 close(stream, *last.pop(stream))
         position = end
-    for stream in sorted(last, key=lambda name: last[name][0]):  # parts whose F is not in this delta
+    for stream in list(last):  # parts whose F is not in this delta
         close(stream, *last[stream])
-    order = sorted(range(len(lines.offsets)), key=lines.offsets.__getitem__)
-    if order != list(range(len(order))):
-        lines.continuations = {order.index(i) for i in lines.continuations}
-        lines.offsets = [lines.offsets[i] for i in order]
-        lines.ends = [lines.ends[i] for i in order]
-        lines.texts = [lines.texts[i] for i in order]
-        lines.streams = [lines.streams[i] for i in order]
-        lines.times = [lines.times[i] for i in order]
-    return lines
+    rows.sort()
+    return Lines(
+        offsets=[row[0] for row in rows],
+        ends=[row[1] for row in rows],
+        texts=[row[2] for row in rows],
+        continuations={i for i, row in enumerate(rows) if row[3]},
+        streams=[row[4] for row in rows],
+        times=[row[5] for row in rows],
+    )
 
 
 def _cri_time(part: re.Match[bytes]) -> int | None:
@@ -215,8 +208,8 @@ def _next_records(buffer: bytes) -> Cut | None:
 
 
 def _frame_records(block: bytes, start: int) -> Lines:
-    lines = Lines([], [], [], records=[])
-    assert lines.records is not None  # noqa: S101  # set a line above; for the type checker
+    records: list[bytes] = []
+    lines = Lines([], [], [], records=records)
     position = 0
     while position < len(block):
         size = len(block) - position
@@ -226,5 +219,5 @@ def _frame_records(block: bytes, start: int) -> Lines:
         position += size
         lines.ends.append(start + position)
         lines.texts.append("")
-        lines.records.append(block[position - size : position])
+        records.append(block[position - size : position])
     return lines
