@@ -1,0 +1,67 @@
+# Everything that people and CI call. `make help` lists it.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help
+help: ## list these targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
+
+# --- set-up -----------------------------------------------------------------------------------------------------------
+.venv/.ready: requirements/all.txt pyproject.toml producers/sdk/pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "trainwire needs Python 3.11 or later; say PYTHON=/path/of/it"; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "installing locked requirements …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes requirements/all.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . -e producers/sdk
+	@touch $@
+
+gateway/page/static/.ready: $(shell find gateway/page -type f -not -path '*/node_modules/*' -not -path '*/static/*' -not -name '*.py' 2>/dev/null) | .venv/.ready
+	@gateway/page/build.sh
+	@touch $@
+
+.PHONY: setup
+setup: .venv/.ready gateway/page/static/.ready ## install what is locked, build the page
+
+# --- the main job -----------------------------------------------------------------------------------------------------
+.PHONY: demo
+demo: setup ## two real training tasks, followed live; CHECK=1 compares all with the truth, KILL=1 kills programs meanwhile
+	@$(BIN)/python -m deploy.demo $(if $(filter 1,$(CHECK)),--check) $(if $(filter 1,$(KILL)),--kill)
+
+# --- tests ------------------------------------------------------------------------------------------------------------
+.PHONY: test
+test: setup lint ## set up, then all tests, on a real broker, the real engine and a real browser
+	@tests/browser/install.sh
+	@$(BIN)/pytest -q
+
+.PHONY: test-unit
+test-unit: .venv/.ready ## the tests that need no service
+	@$(BIN)/pytest -q tests/unit
+
+.PHONY: lint
+lint: .venv/.ready ## style, types, direction of imports
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo >/tmp/trainwire-imports.$$$$ || { cat /tmp/trainwire-imports.$$$$; exit 1; }; rm -f /tmp/trainwire-imports.$$$$
+
+.PHONY: format
+format: .venv/.ready ## put the code into shape
+	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
+
+# --- upkeep -----------------------------------------------------------------------------------------------------------
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
+.PHONY: lock
+lock: .venv/.ready ## write requirements/*.txt from pyproject.toml: versions and hashes, no addresses
+	@echo 'uv==0.13.9' | $(LOCK) - -o requirements/uv.txt
+	@$(LOCK) pyproject.toml --all-extras $(GROUPS:%=--group %) -o requirements/all.txt
+	@for program in shipper worker gateway; do $(LOCK) pyproject.toml --extra $$program -c requirements/all.txt -o requirements/$$program.txt; done
+GROUPS := demo test lint build
+
+.PHONY: clean
+clean: ## stop the local stack and remove what was built
+	@-$(BIN)/trainwirectl down
+	@rm -rf .venv .local gateway/page/static gateway/page/node_modules
