@@ -38,16 +38,22 @@ SDK_NAMES = frozenset(
 )
 
 
-@dataclasses.dataclass(frozen=True)
 class Secret:
-    """A value that never shows itself: `repr`, `str` and logs print `***`."""
+    """A value that never shows itself: `repr`, `str`, logs and `dataclasses.asdict` give `***`."""
 
-    value: str
+    __slots__ = ("value",)
+
+    def __init__(self, value: str) -> None:
+        self.value = value
 
     def __repr__(self) -> str:
         return "***"
 
-    __str__ = __repr__
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other.value == self.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
 
 
 def setting(
