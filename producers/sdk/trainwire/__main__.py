@@ -1,0 +1,7 @@
+"""`python -m trainwire`."""
+
+import sys
+
+from trainwire.cli import main
+
+sys.exit(main())
