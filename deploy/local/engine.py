@@ -1,0 +1,248 @@
+"""The ClickHouse engine in this process: connections, sessions, and one query from text to bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from chdb.state.sqlitelike import Connection
+
+from deploy.local.errors import (
+    BAD_ARGUMENTS,
+    READONLY,
+    SESSION_IS_LOCKED,
+    SESSION_NOT_FOUND,
+    EngineError,
+)
+from deploy.local.guard import Guard
+from deploy.local.lexer import names
+from deploy.local.statement import Statement, parse
+
+# Formats without head or tail: there, chunk after chunk is the same as the whole, so large results stream in bounded memory.
+STREAMED = names(
+    "native rowbinary tabseparated tsv csv jsoneachrow jsonlines ndjson jsoncompacteachrow tabseparatedraw tsvraw rawblob "
+    "lineasstring jsonstringseachrow null"
+)
+SESSION_TIMEOUT, SESSION_TIMEOUT_MOST = 60, 3600  # seconds, as a server's default_session_timeout and max_session_timeout
+# A name for the moment in which `default` is replaced; no user can be connected yet.
+_HATCH = "_start"
+
+
+@dataclasses.dataclass(frozen=True)
+class Query:
+    """One request, decoded: what to run and for whom."""
+
+    sql: bytes
+    settings: Mapping[str, str]
+    params: Mapping[str, str]  # in ClickHouse's escaped form, as `param_*` of the URL carries them
+    database: str
+    reader: bool  # may only read
+    default_format: str
+    session: str = ""
+    session_timeout: int = SESSION_TIMEOUT
+    session_check: bool = False
+
+
+@dataclasses.dataclass
+class Summary:
+    """Figures for X-ClickHouse-Summary; complete once the answer has been consumed."""
+
+    read_rows: int = 0
+    read_bytes: int = 0
+    written_rows: int = 0
+    written_bytes: int = 0
+    result_rows: int = 0
+    elapsed: float = 0.0
+
+
+@dataclasses.dataclass
+class Answer:
+    format: str
+    chunks: Iterator[bytes]
+    summary: Summary
+
+
+@dataclasses.dataclass
+class _Session:
+    connection: Connection
+    until: float
+    busy: bool
+
+
+class Engine:
+    """The engine over one data folder; one per process. Thread-safe: each query has a connection of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = str(folder)
+        self._base = Connection(self._path)  # held open: the engine ends with its last connection
+        self._secure_default()
+        self.version, self.timezone, self.display_name = self._row("SELECT version(), timezone(), displayName()")
+        names = self._base.query("SELECT name FROM system.table_functions", "TSV").bytes().decode().split()
+        self._guard = Guard(frozenset(names))
+        self._sessions: dict[tuple[bool, str], _Session] = {}
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def run(self, query: Query) -> Iterator[Answer]:
+        """The answer of one query, valid inside the `with`. Its chunks and this raise `EngineError`."""
+        statement = parse(query.sql)
+        self._guard.check(statement.found, reader=query.reader)
+        for name in query.settings:
+            self._guard.check_setting(name)
+        connection, session = self._take(query)
+        try:
+            with _engine_errors():
+                self._prepare(connection, query)
+                answer = self._execute(connection, query, statement)
+            yield answer
+        finally:
+            self._give_back(connection, session)
+
+    def close(self) -> None:
+        with self._lock:
+            for session in self._sessions.values():
+                session.connection.close()
+            self._sessions.clear()
+        self._base.close()
+
+    def expire(self, now: float) -> None:
+        """Close the sessions whose time is over."""
+        with self._lock:
+            over = [key for key, session in self._sessions.items() if not session.busy and session.until < now]
+            for key in over:
+                self._sessions.pop(key).connection.close()
+
+    def _secure_default(self) -> None:
+        """Make `default` an ordinary database.
+
+        The engine in a process lays it over the file system: there, SELECT … FROM `/etc/passwd` reads that file. Its own
+        tables are kept in an Atomic database of the same name, which DETACH and ATTACH bring to the front, data and all.
+        """
+        run = self._base.query
+        run(f"CREATE DATABASE IF NOT EXISTS {_HATCH}")
+        run(f"USE {_HATCH}")
+        known = (Path(self._path) / "metadata" / "default.sql").exists()
+        run("DETACH DATABASE default")
+        run("ATTACH DATABASE default" if known else "CREATE DATABASE default ENGINE = Atomic")
+        run("USE default")
+        run(f"DROP DATABASE {_HATCH}")
+        (engine,) = self._row("SELECT engine FROM system.databases WHERE name = 'default'")
+        if engine != "Atomic":
+            raise EngineError(BAD_ARGUMENTS, "BAD_ARGUMENTS", f"`default` is {engine} and would read this machine's files")
+
+    def _row(self, sql: str) -> list[str]:
+        return str(self._base.query(sql, "TSV").bytes().decode().rstrip("\n")).split("\t")
+
+    def _take(self, query: Query) -> tuple[Connection, _Session | None]:
+        if not query.session:
+            return Connection(self._path), None
+        key = (query.reader, query.session)
+        with self._lock:
+            session = self._sessions.get(key)
+            if session is None:
+                if query.session_check:
+                    raise EngineError(SESSION_NOT_FOUND, "SESSION_NOT_FOUND", f"Session {query.session} not found")
+                session = self._sessions[key] = _Session(Connection(self._path), 0.0, False)
+            if session.busy:
+                raise EngineError(
+                    SESSION_IS_LOCKED, "SESSION_IS_LOCKED", f"Session {query.session} is locked by a concurrent client"
+                )
+            session.busy = True
+            session.until = time.monotonic() + min(query.session_timeout, SESSION_TIMEOUT_MOST)
+            return session.connection, session
+
+    def _give_back(self, connection: Connection, session: _Session | None) -> None:
+        if session is None:
+            connection.close()
+            return
+        with self._lock:
+            session.busy = False
+
+    def _prepare(self, connection: Connection, query: Query) -> None:
+        if query.database and not (query.database == "default" and not query.session):
+            connection.query(f"USE {_name(query.database)}")
+        changes = {name: value for name, value in query.settings.items() if name != "readonly"}
+        changes |= {f"param_{name}": value for name, value in query.params.items()}
+        if "readonly" in query.settings:
+            if query.reader:
+                raise EngineError(READONLY, "READONLY", "Cannot modify 'readonly' setting in readonly mode")
+            changes["readonly"] = query.settings["readonly"]
+        elif query.reader and not (query.session and self._is_reading(connection)):
+            changes["readonly"] = "2"  # reading, and setting limits: Grafana sends max_execution_time with each query
+        if changes:
+            connection.query("SET " + ", ".join(f"{_setting(name)} = {_literal(value)}" for name, value in changes.items()))
+
+    @staticmethod
+    def _is_reading(connection: Connection) -> bool:
+        return bool(connection.query("SELECT getSetting('readonly')", "TSV").bytes() == b"2\n")
+
+    def _execute(self, connection: Connection, query: Query, statement: Statement) -> Answer:
+        summary = Summary()
+        begun = time.monotonic()
+        if statement.data is not None:
+            inserter = connection.send_insert(statement.head, statement.format or "Values")
+            with inserter:
+                if data := query.sql[statement.data :]:
+                    inserter.append(data)  # type: ignore[no-untyped-call]  # chDB types only some of its methods
+                done = inserter.finish()
+            summary.written_rows, summary.written_bytes = done.rows_written, done.bytes_written
+            summary.elapsed = time.monotonic() - begun
+            return Answer(statement.format or "Values", iter(()), summary)
+        output = statement.format or query.default_format
+        if statement.reads and output.lower() in STREAMED:
+            return Answer(output, self._stream(connection, statement.head, output, summary, begun), summary)
+        result = connection.query(statement.head, output)
+        _add(summary, result, begun)
+        return Answer(output, iter((result.bytes(),)), summary)
+
+    @staticmethod
+    def _stream(connection: Connection, sql: str, output: str, summary: Summary, begun: float) -> Iterator[bytes]:
+        raw: Any = connection._conn  # the wrapper's own iterator hides the chunk's figures
+        with _engine_errors():
+            result = raw.send_query(sql, output, params={})
+        try:
+            while True:
+                with _engine_errors():
+                    chunk = raw.streaming_fetch_result(result)
+                if chunk is None or not chunk.rows_read():
+                    return
+                _add(summary, chunk, begun)
+                yield chunk.bytes()
+        except GeneratorExit:
+            raw.streaming_cancel_query(result)
+            raise
+
+
+@contextlib.contextmanager
+def _engine_errors() -> Iterator[None]:
+    """What chDB raises is a RuntimeError (ChdbError is one) with the engine's words in it."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise EngineError.parse(str(error)) from error
+
+
+def _add(summary: Summary, result: Any, begun: float) -> None:
+    summary.result_rows += result.rows_read()
+    summary.read_rows = max(summary.read_rows, result.storage_rows_read())
+    summary.read_bytes = max(summary.read_bytes, result.storage_bytes_read())
+    summary.elapsed = time.monotonic() - begun
+
+
+def _name(name: str) -> str:
+    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
+
+def _literal(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _setting(name: str) -> str:
+    if not name.replace("_", "").isalnum() or not name.isascii():
+        raise EngineError(BAD_ARGUMENTS, "BAD_ARGUMENTS", f"{name!r} is no setting's name")
+    return name
