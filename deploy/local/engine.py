@@ -126,9 +126,11 @@ class Engine:
         run = self._base.query
         run(f"CREATE DATABASE IF NOT EXISTS {_HATCH}")
         run(f"USE {_HATCH}")
+        (uuid,) = self._row("SELECT uuid FROM system.databases WHERE name = 'default'")
         known = (Path(self._path) / "metadata" / "default.sql").exists()
         run("DETACH DATABASE default")
-        run("ATTACH DATABASE default" if known else "CREATE DATABASE default ENGINE = Atomic")
+        # Without its id, ATTACH fails in a process that did not create it.
+        run(f"ATTACH DATABASE default UUID '{uuid}' ENGINE = Atomic" if known else "CREATE DATABASE default ENGINE = Atomic")
         run("USE default")
         run(f"DROP DATABASE {_HATCH}")
         (engine,) = self._row("SELECT engine FROM system.databases WHERE name = 'default'")
