@@ -1,26 +1,445 @@
-"""Pairs in text: `name=value` and `name: value`."""
+"""Pairs in free text: ``name=value``, ``name: value``, ``name value``, ``value unit``, and the counters between them.
+
+A small grammar over tokens. A name is the words since the last boundary (comma, bar, bracket, gap, dash) or value; its
+value is the number behind ``=``, ``:`` or ``is``. Without such a sign only a metric's name makes a pair. Counters
+(``Epoch 3/10``, ``[20/791]``, ``step=5``) are read on the way.
+"""
 
 from __future__ import annotations
 
-import re
+from stream_jobs.extract import names, numbers
+from stream_jobs.extract.reading import Counter, Pair, Reading, Span
+from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, PUNCT, WORD, Token, tokenize
 
-from stream_jobs.extract.rows import Points
+_WRAPPERS = {"tensor", "float", "array", "Array", "DeviceArray", "item", "Tensor", "scalar"}
+_STOP = {"in", "at", "of", "for", "to", "from", "after", "with", "by", "than", "on", "over", "every", "and", "because", "between"}
+_CUT = {"with", "and", "has", "got", "gives", "achieved", "reached", "where"}  # what stands before them is no name
+_NAME_WORDS = 12
+_NAME_CHARACTERS = 256
+_DROP_TITLES = ("memory", "time (ms)", "times across ranks")
 
-_PAIR = re.compile(
-    r"([A-Za-z_][\w./@-]*)\"?\s?[=:]\s?([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[Nn]a[Nn]|-?Infinity|-?inf)(?![\w.:])"
-)
+
+class Pairs:
+    """One reading of one text. `quiet` texts (inside a call's brackets) give nothing."""
+
+    def __init__(self, text: str, reading: Reading) -> None:
+        self.text = text
+        self.tokens = tokenize(text)
+        self.reading = reading
+        self.words: list[Token] = []
+        self.strong = True  # the words began at a boundary, not directly behind a value
+        self.after_value = False  # nothing but a unit stood between the last value and here
+        self.brackets: list[str] = []  # what opened each open bracket: "call", "value" (behind a number) or ""
+        self.split = ""  # train, valid, … standing alone before a counter
+        self.titles: list[str] = []
+        self.colons = sum(t.text == ":" and t.space > 0 and t.kind == PUNCT for t in self.tokens) >= 3
+        self.last_rate: int | None = None  # index of a pair whose unit may become its name
+
+    def read(self) -> None:
+        at = 0
+        while at < len(self.tokens):
+            at = self._step(at)
+        lowered = " ".join(self.titles).lower()
+        if any(title in lowered for title in _DROP_TITLES):
+            self.reading.pairs = [p for p in self.reading.pairs if p.rule == "dict"]
+
+    def _step(self, at: int) -> int:
+        token = self.tokens[at]
+        if "call" in self.brackets and token.text not in ("(", ")"):
+            return at + 1
+        if token.kind == WORD:
+            return self._word(at, token)
+        if token.kind in (NUM, COUNTER):
+            return self._bare(at, token)
+        if token.kind == OPAQUE:
+            self._boundary()
+            self.strong = False
+            return at + 1
+        return self._punct(at, token)
+
+    # -- words ---------------------------------------------------------------------------------------------------------
+
+    def _word(self, at: int, token: Token) -> int:
+        if token.space == 2 and self.words and not self._leads_to_sign(at):
+            self._boundary()
+        if self.after_value and token.space == 1 and numbers.is_unit(token.text) and not self._is_sign(at + 1):
+            self._unit(token.text)
+            return at + 1
+        if token.text in ("is", "was", "are") and self.words and at + 1 < len(self.tokens) and self.tokens[at + 1].kind == NUM:
+            return self._value(at + 1, self._name(), "is")
+        value = numbers.word_value(token.text)
+        if value is not None and self.words and token.space == 1:  # `loss nan`
+            name = self._name()
+            if name is not None and names.is_metric(self._string(name)):
+                self._add(name, value, "name value")
+                self._after()
+                return at + 1
+        if token.space == 2 and self.after_value:
+            self._boundary()
+        self.after_value = False
+        self.words.append(token)
+        return at + 1
+
+    def _leads_to_sign(self, at: int) -> bool:
+        """A gap inside a name that ends at a sign: only in a name padded with blanks, never between words."""
+        return False if at else True
+
+    def _is_sign(self, at: int) -> bool:
+        return at < len(self.tokens) and self.tokens[at].kind == PUNCT and self.tokens[at].text in ":="
+
+    def _boundary(self) -> None:
+        if self.words:
+            title = self.text[self.words[0].start : self.words[-1].end]
+            if len(self.titles) < 16:
+                self.titles.append(title)
+            if names.plain(title) in names.SPLITS:
+                self.split = title
+        self.words = []
+        self.strong = True
+        self.after_value = False
+
+    def _after(self) -> None:
+        self.words = []
+        self.strong = False
+        self.after_value = True
+
+    def _name(self, until: int | None = None) -> Span | None:
+        """Where the name stands that ends with the last word (or at `until`), or None where there is none worth it."""
+        words = self.words
+        for back in range(len(words) - 1, max(len(words) - 1 - _NAME_WORDS, -1), -1):
+            if words[back].text.lower() in _CUT:
+                words = words[back + 1 :]
+                break
+        if not words or len(words) > _NAME_WORDS:
+            return None
+        start, end = words[0].start, until if until is not None else words[-1].end
+        if end - start > _NAME_CHARACTERS or self._is_flag(words[0]):
+            return None
+        if "best" in self.text[self.words[0].start : end].lower():
+            return None
+        return Span(start, end)
+
+    def _is_flag(self, word: Token) -> bool:
+        """`--lr 0.1`, `-epoch 25`: an argument of a command."""
+        before = self.text[max(word.start - 2, 0) : word.start]
+        return before.endswith("-") and before != "->" and word.space == 0
+
+    def _string(self, name: Span | str) -> str:
+        return name if isinstance(name, str) else self.text[name.start : name.end]
+
+    # -- numbers -------------------------------------------------------------------------------------------------------
+
+    def _bare(self, at: int, token: Token) -> int:
+        """A number that no sign leads to."""
+        if self.words:
+            if self._count(self._name(), token, "counter"):
+                self._after()
+                return at + 1
+            name = self._name()
+            if token.kind == NUM and name is not None and not self._has_stop():
+                string = self._string(name)
+                if names.is_metric(string) and not self._leads_phrase(at):
+                    self._add(name, Span(token.start, token.end), "name value", token)
+                    self._after()
+                    return at + 1
+                if self.strong and self._closed(at) and not names.is_never(string) and len(self.words) <= 3:
+                    self._add(name, Span(token.start, token.end), "name value in a list", token, sure=False)
+                    self._after()
+                    return at + 1
+            if token.kind == NUM and self._leads_phrase(at):
+                self.words.append(token)
+                return at + 1
+            self._after()
+            return at + 1
+        first = at == 0
+        if token.kind == COUNTER:
+            if self.brackets and self.split and not self.reading.epochs:
+                self.reading.epochs.append(Counter(50, Span(token.start, token.end), Span(*token.total), self.split))
+            elif self.reading.inner is None and (self.brackets or first):
+                self.reading.inner = Counter(60, Span(token.start, token.end), Span(*token.total), "")
+        elif first and self._is_sign(1) and self.tokens[1].text == ":":
+            self.reading.steps.append(Counter(70, Span(token.start, token.end), None, "line start"))
+            self._boundary()
+            return 2
+        elif numbers.is_rate(token.text) and "value" not in self.brackets:
+            self._rate(token, token.text)
+            return at + 1
+        elif at + 1 < len(self.tokens) and self.tokens[at + 1].kind == WORD and self.tokens[at + 1].space == 1:
+            unit = self.tokens[at + 1].text
+            if numbers.is_rate(unit) and "value" not in self.brackets and not self._is_sign(at + 2):
+                self._rate(token, unit)
+                return at + 2
+        self._after()
+        return at + 1
+
+    def _rate(self, token: Token, unit: str) -> None:
+        """`151075.54 words/s`: the unit is the name. `Speed: 1 a/s 2 b/s`: so it is of the first, too."""
+        pairs = self.reading.pairs
+        if self.last_rate is not None and self.after_value and pairs:
+            unit_name, index = self._last_unit, self.last_rate
+            pairs[index] = pairs[index]._replace(name=unit_name, rule="value unit")
+        self._add(unit, Span(token.start, token.end), "value unit")
+        self._after()
+
+    _last_unit = ""
+
+    def _unit(self, unit: str) -> None:
+        if numbers.is_rate(unit) and self.reading.pairs:
+            self.last_rate, self._last_unit = len(self.reading.pairs) - 1, unit
+
+    def _has_stop(self) -> bool:
+        return any(word.text.lower() in _STOP for word in self.words)
+
+    def _closed(self, at: int) -> bool:
+        """The number ends its segment: a bar, a comma, a gap or the end follows, with at most a unit before it."""
+        following = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
+        return following is None or following.space == 2 or (following.kind == PUNCT and following.text in "|,;)]")
+
+    def _leads_phrase(self, at: int) -> bool:
+        """`Accuracy of the network on the 10000 test images: 55 %`: the number is a word of a name."""
+        follow = at + 1
+        while (
+            follow < len(self.tokens) and follow < at + 6 and self.tokens[follow].kind == WORD and self.tokens[follow].space == 1
+        ):
+            if numbers.is_unit(self.tokens[follow].text) and follow == at + 1:
+                return False
+            follow += 1
+        return follow > at + 1 and self._has_stop() and self._is_sign(follow)
+
+    # -- punctuation ---------------------------------------------------------------------------------------------------
+
+    def _punct(self, at: int, token: Token) -> int:
+        char = token.text
+        if char == "=" or char == ":":
+            if char == ":" and self.colons and token.space and at + 1 < len(self.tokens) and self.tokens[at + 1].space:
+                following = self.tokens[at + 1]
+                if not (self.words and following.kind == NUM and self.strong and not self._has_number()):
+                    self._boundary()
+                    return at + 1
+            if self.words and self.words[-1].end <= token.start:
+                return self._sign(at, self._name())
+            self._boundary()
+            return at + 1
+        if char == "(":
+            return self._open_round(at, token)
+        if char == "[":
+            return self._open_square(at, token)
+        if char in "])}":
+            if self.brackets:
+                self.brackets.pop()
+            was_value = self.after_value
+            self._boundary()
+            self.after_value = was_value and char == ")"
+            return at + 1
+        if char in "'\"":
+            return at + 1
+        if char == "-" and token.space == 0 and self.words:
+            return at + 1
+        self._boundary()
+        return at + 1
+
+    def _has_number(self) -> bool:
+        return any(word.kind == NUM for word in self.words)
+
+    def _open_round(self, at: int, token: Token) -> int:
+        close = next((i for i in range(at + 1, min(at + 9, len(self.tokens))) if self.tokens[i].text == ")"), None)
+        if self.words and close is not None and self._is_sign(close + 1) and not self._has_sign(at + 1, close):
+            return self._sign(close + 1, self._name(self.tokens[close].end))
+        if self.words and token.space == 0:
+            self.brackets.append("call")
+            return at + 1
+        if self.words and close is not None and self.tokens[close - 1].text in ("ms", "s", "MB", "GB", "sec", "seconds"):
+            end = self.tokens[close].end
+            if len(self.titles) < 16:
+                self.titles.append(self.text[self.words[0].start : end])
+        self.brackets.append("value" if self.after_value else "")
+        value = self.after_value
+        self._boundary()
+        self.after_value = value
+        return at + 1
+
+    def _has_sign(self, start: int, stop: int) -> bool:
+        return any(self._is_sign(i) for i in range(start, stop))
+
+    def _open_square(self, at: int, token: Token) -> int:
+        """`Epoch[145]`, `Batch [20]`, `Epoch [1/10]`, `[1][15/15]`, `[10]`, `[1,  2000]`."""
+        inside = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
+        if inside is not None and inside.kind in (NUM, COUNTER):
+            close = next((i for i in range(at + 2, min(at + 8, len(self.tokens))) if self.tokens[i].text == "]"), None)
+            if close is not None:
+                if self.words and self._count(self._name(), inside, "counter in brackets"):
+                    self._boundary()
+                    return close + 1
+                if self._bare_brackets(at, inside, close):
+                    self._boundary()
+                    return close + 1
+        self.brackets.append("")
+        self._boundary()
+        return at + 1
+
+    def _bare_brackets(self, at: int, inside: Token, close: int) -> bool:
+        """A counter that brackets alone mark."""
+        reading, here = self.reading, Span(inside.start, inside.end)
+        total = Span(*inside.total) if inside.kind == COUNTER else None
+        if "." in self.text[inside.start : inside.end]:
+            return False
+        word = names.plain(self.words[-1].text) if self.words else ""
+        if close == at + 4 and self.tokens[at + 2].text == "," and self.tokens[at + 3].kind == NUM and at == 0:
+            second = self.tokens[at + 3]
+            reading.epochs.append(Counter(40, here, None, "[epoch, step]"))
+            reading.steps.append(Counter(40, Span(second.start, second.end), None, "[epoch, step]"))
+            return True
+        if close != at + 2 and self.tokens[at + 2].text != "(":
+            return False
+        if word.startswith("epoch") and not reading.epochs:
+            reading.epochs.append(Counter(30, here, total, "epoch"))
+        elif inside.kind == COUNTER:
+            if reading.inner is None:
+                reading.inner = Counter(60, here, total, "")
+        elif at == 0:
+            reading.steps.append(Counter(65, here, None, "line start"))
+        else:
+            return False
+        return True
+
+    # -- name sign value -----------------------------------------------------------------------------------------------
+
+    def _sign(self, at: int, name: Span | None) -> int:
+        """At `=` or `:` behind a name."""
+        follow = at + 1
+        if follow >= len(self.tokens):
+            self._boundary()
+            return follow
+        if self.tokens[at].text == "=" and self.tokens[follow].text == "=" and self.tokens[follow].space == 0:
+            self._boundary()
+            return follow + 1
+        return self._value(follow, name, f"name {self.tokens[at].text} value")
+
+    def _value(self, at: int, name: Span | None, rule: str) -> int:
+        token = self.tokens[at]
+        if token.kind in (NUM, COUNTER):
+            self._named(at, name, token, rule)
+            return at + 1
+        if token.kind == OPAQUE:
+            if name is not None and names.is_metric(self._string(name)) and not names.is_never(self._string(name)):
+                self.reading.unparsed += 1
+            self._after()
+            return at + 1
+        if token.kind == PUNCT:
+            return self._wrapped_or_boundary(at, name, token, rule)
+        if token.text.rsplit(".", 1)[-1] in _WRAPPERS or token.text.startswith(("np.", "numpy.", "jnp.", "torch.")):
+            inside = at + 1
+            while inside < len(self.tokens) and self.tokens[inside].text in ("(", "["):
+                inside += 1
+            if inside > at + 1 and inside < len(self.tokens):
+                number = self.tokens[inside]
+                if number.kind == NUM:
+                    self._named(inside, name, number, rule + " in a call")
+                elif number.kind == WORD and (value := numbers.word_value(number.text)) is not None and name is not None:
+                    self._add(name, value, rule + " in a call")
+                self.brackets.append("call")
+                self._after()
+                return inside + 1
+        value = numbers.word_value(token.text)
+        if value is not None:
+            if name is not None:
+                self._add(name, value, rule)
+            self._after()
+            return at + 1
+        self._boundary()
+        return at
+
+    def _wrapped_or_boundary(self, at: int, name: Span | None, token: Token, rule: str) -> int:
+        following = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
+        if following is None:
+            self._boundary()
+            return at + 1
+        if token.text in "'\"" and following.kind == NUM:
+            self._named(at + 1, name, following, rule)
+            return at + 2
+        if token.text in "+-" and following.kind == WORD and following.space == 0:
+            value = numbers.word_value(token.text + following.text)
+            if value is not None and name is not None:
+                self._add(name, value, rule)
+                self._after()
+                return at + 2
+        if token.text in "[(" and following.kind in (NUM, COUNTER) and name is not None:
+            string = self._string(name)
+            if following.kind == NUM and names.is_metric(string) and token.text == "[":
+                self._add(name, Span(following.start, following.end), rule + ", first of a list")
+                self.brackets.append("call")
+                self._after()
+                return at + 2
+            if self._count(name, following, "counter in brackets"):
+                self._boundary()
+                return at + 2
+            close = next((i for i in range(at + 2, min(at + 8, len(self.tokens))) if self.tokens[i].text in "])"), None)
+            if token.text == "[" and close is not None and names.plain(string) in names.SPLITS:
+                self._bare_brackets(at, following, close)
+                self._boundary()
+                return close + 1
+        self._boundary()
+        return at
+
+    def _named(self, at: int, name: Span | None, token: Token, rule: str) -> None:
+        """The number at `at` belongs to `name`."""
+        if name is None:
+            self._after()
+            return
+        string = self._string(name)
+        if self._count(name, token, rule):
+            self._after()
+            return
+        here = Span(token.start, token.end)
+        following = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
+        if names.plain(string) in names.SPLITS and following is not None and following.text == "[" and not self.reading.epochs:
+            self.reading.epochs.append(Counter(45, here, None, string))
+            self._boundary()
+            return
+        if token.kind == COUNTER:
+            percent = self._percent_behind(at)
+            if percent is not None and names.is_metric(string):
+                self._add(name, Span(percent.start, percent.end), rule + ", share in brackets")
+            self._after()
+            return
+        self._add(name, here, rule, token)
+        self._after()
+
+    def _percent_behind(self, at: int) -> Token | None:
+        """`9913/10000 (99%)`."""
+        if at + 2 < len(self.tokens) and self.tokens[at + 1].text == "(" and self.tokens[at + 2].text == "%":
+            return self.tokens[at + 2]
+        return None
+
+    def _count(self, name: Span | None, token: Token, rule: str) -> bool:
+        """Take the number as a counter of steps or epochs, where that is what its name says."""
+        if name is None or token.text not in ("", "%"):
+            return False
+        string = self._string(name)
+        here, total = Span(token.start, token.end), Span(*token.total) if token.kind == COUNTER else None
+        if names.is_epoch(string):
+            self.reading.epochs.append(Counter(0, here, total, string))
+            return True
+        rank = names.step_rank(string)
+        if rank is None:
+            return False
+        if "." in self.text[here.start : here.end].rstrip(".") and rule.startswith("counter"):
+            return False
+        self.reading.steps.append(Counter(rank, here, total, string))
+        return True
+
+    def _add(self, name: Span | str, value: Span | float, rule: str, token: Token | None = None, sure: bool = True) -> None:
+        string = self._string(name)
+        if names.is_never(string):
+            return
+        if token is not None and token.text and numbers.is_rate(token.text):
+            self.last_rate, self._last_unit = len(self.reading.pairs), token.text
+        else:
+            self.last_rate = None
+        self.reading.pairs.append(Pair(name, value, sure and names.is_metric(string), rule))
+        if not self.reading.lead:
+            self.reading.lead = self.text[:64]
 
 
-def read_line(text: str, line: int, points: Points) -> None:
-    """Every pair of the line; `step` and `epoch` go to the points' own columns."""
-    if len(text) > 65536:
-        return
-    found = _PAIR.findall(text)
-    step = next((int(v) for k, v in found if k.lower() in ("step", "global_step", "iteration", "iter") and v.isdigit()), None)
-    epoch = next((float(v) for k, v in found if k.lower() == "epoch"), None)
-    index = 0
-    for name, value in found:
-        if name.lower() in ("step", "global_step", "iteration", "iter", "epoch"):
-            continue
-        points.add(line, index, name[:256], float(value), step, epoch, None, "pairs")
-        index += 1
+def read(text: str, reading: Reading) -> None:
+    Pairs(text, reading).read()

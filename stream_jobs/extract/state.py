@@ -4,36 +4,83 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 STATE_VERSION = 1
 STATE_LIMIT = 64 * 1024  # bytes of a dump; the ledger keeps one a file and batch
+STREAMS = 64  # writers of one file (ranks) whose place is remembered
+NON_FINITE_NAMES = 500
+
+
+@dataclass(slots=True)
+class Context:
+    """Where one writer of the file stands: what the lines above said."""
+
+    epoch: float | None = None
+    step: int | None = None
+    table: tuple[str, tuple[str, ...]] | None = None  # kind and columns
+    misses: int = 0  # lines since the table's last row
+    section: str = ""  # of a box
+    box_step: int | None = None
+    depth: int = 0  # of a dump over several lines that is no metric
+    dump_lines: int = 0
+    trace: tuple[str, ...] = ()  # lines of an open traceback
+    percent: int = -1  # of the last progress told
+    started: bool = False
+
+    def members(self) -> list[Any]:
+        return [getattr(self, f.name) for f in fields(self)]
 
 
 @dataclass(slots=True)
 class State:
     """The empty state is `State()`. `extract` never changes the one it is given."""
 
+    contexts: dict[str, Context] = field(default_factory=dict)
     non_finite: dict[str, None] = field(default_factory=dict)  # metrics whose first NaN or infinity is told already
 
     def copy(self) -> State:
-        new = copy.copy(self)
-        new.non_finite = self.non_finite.copy()
-        return new
+        return State({key: copy.copy(context) for key, context in self.contexts.items()}, self.non_finite.copy())
+
+    def context(self, stream: str) -> Context:
+        """Where this writer stands; the one longest unseen is forgotten when there are too many."""
+        context = self.contexts.get(stream)
+        if context is None:
+            if len(self.contexts) >= STREAMS:
+                del self.contexts[next(iter(self.contexts))]
+            context = self.contexts[stream] = Context()
+        return context
 
     def dump(self) -> bytes:
-        """At most `STATE_LIMIT` bytes of JSON."""
-        members: dict[str, Any] = {"v": STATE_VERSION, **asdict(self)}
-        return json.dumps(members, separators=(",", ":"), ensure_ascii=False).encode()
+        """At most `STATE_LIMIT` bytes of JSON; what does not fit is forgotten, the oldest writer first."""
+        contexts = {key: context.members() for key, context in self.contexts.items()}
+        members = {"v": STATE_VERSION, "contexts": contexts, "non_finite": list(self.non_finite)}
+        while True:
+            data = json.dumps(members, separators=(",", ":"), ensure_ascii=False).encode()
+            if len(data) <= STATE_LIMIT:
+                return data
+            if contexts:
+                del contexts[next(iter(contexts))]
+            else:
+                members["non_finite"] = []
 
     @classmethod
     def load(cls, data: bytes) -> State:
         """The state that `dump` wrote; the empty state where it is of another version or damaged."""
         try:
             members = json.loads(data)
-            if members.pop("v") != STATE_VERSION:
+            if members["v"] != STATE_VERSION:
                 return cls()
-            return cls(**members)
-        except (ValueError, TypeError, KeyError, AttributeError):
+            contexts = {str(key): _context(values) for key, values in members["contexts"].items()}
+            return cls(contexts, dict.fromkeys(members["non_finite"]))
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError):
             return cls()
+
+
+def _context(values: list[Any]) -> Context:
+    context = Context(*values)
+    if context.table is not None:
+        context.table = (context.table[0], tuple(context.table[1]))
+    context.trace = tuple(context.trace)
+    return context

@@ -1,0 +1,68 @@
+r"""Numbers as training logs print them, and what may stand directly behind one.
+
+A number is an optional sign, digits with at most one dot (``.5`` and ``5.`` too), thousands commas where every group
+has three digits, and an exponent. What a longer token only begins with is no number: dates, clocks, versions, addresses,
+``0x10``, ``1_000``, sizes (``3.9G``) and hashes are never cut down to one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+NUMBER = r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+_WORDS = {
+    "nan": math.nan,
+    "+nan": math.nan,
+    "-nan": math.nan,
+    "inf": math.inf,
+    "+inf": math.inf,
+    "-inf": -math.inf,
+    "infinity": math.inf,
+    "+infinity": math.inf,
+    "-infinity": -math.inf,
+}
+_FULL = re.compile(NUMBER)
+
+# Units that may stand directly behind a number, or one blank behind it, without changing what the number says.
+_TIME = {
+    "s",
+    "ms",
+    "us",
+    "µs",
+    "μs",
+    "ns",
+    "sec",
+    "secs",
+    "second",
+    "seconds",
+    "min",
+    "mins",
+    "minutes",
+    "h",
+    "hr",
+    "hrs",
+    "hours",
+}
+_OTHER = {"%", "x", "hz", "w", "c", "db", "bpc", "bpb", "bpd", "bits", "nats", "pts", "tflops", "gflops", "tflop", "dB"}
+_RATE = re.compile(r"^[A-Za-z#]*(?:/[A-Za-z]+)+$|^[A-Za-z]+/(?:s|sec|it)$|^(?:fps|tps|ips|qps|wps|it/s)$", re.I)
+
+
+def word_value(word: str) -> float | None:
+    """NaN and the infinities in any spelling that a language prints."""
+    return _WORDS.get(word.lower())
+
+
+def read(text: str) -> float | None:
+    """The exact value of a whole string, or None where it is no number. `1e400` is Infinity, as Python reads it."""
+    if _FULL.fullmatch(text):
+        return float(text.replace(",", ""))
+    return word_value(text)
+
+
+def is_rate(unit: str) -> bool:
+    return bool(_RATE.match(unit))
+
+
+def is_unit(unit: str) -> bool:
+    return unit.lower() in _TIME or unit.lower() in _OTHER or is_rate(unit)

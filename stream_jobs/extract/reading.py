@@ -1,0 +1,39 @@
+"""What one line says, before the context of its file is asked: pairs, counters, and where in the text they stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    start: int
+    end: int
+
+
+class Counter(NamedTuple):
+    rank: int  # 0 is the best; the line's step is the best counter, the first of equals
+    at: Span
+    total: Span | None
+    name: str
+
+
+class Pair(NamedTuple):
+    name: Span | str  # where the name stands, or a name that the text does not hold in one piece
+    value: Span | float  # where the number stands, or the value of a word (NaN, infinities)
+    sure: bool  # a metric wherever it stands; else only where the line or its context says that training goes on
+    rule: str  # for `--explain`
+
+
+@dataclass(slots=True)
+class Reading:
+    pairs: list[Pair] = field(default_factory=list)
+    steps: list[Counter] = field(default_factory=list)
+    epochs: list[Counter] = field(default_factory=list)
+    progress: Counter | None = None  # of a bar
+    total: Span | None = None  # how many steps there will be
+    time: Span | None = None  # a time stamp inside an object
+    inner: Counter | None = None  # a counter within the epoch that nothing names: `[20/791]`
+    source: str = "pairs"
+    unparsed: int = 0
+    lead: str = ""  # what stands before the first pair, for happenings and titles
