@@ -153,7 +153,7 @@ SELECT
     multiIf(
         state.failed > 0, 'failed',
         state.ranks > 0 AND state.succeeded = state.ranks AND state.ranks >= f.world_size, 'succeeded',
-        state.ranks > 0 AND state.running = 0, state.any_status,
+        state.ranks > 0 AND state.ranks >= f.world_size AND state.running = 0, state.any_status,
         f.open_files = 0 AND f.known_files > 0, 'ended',
         'running') AS status,
     state.message AS message, f.attempts AS attempts, f.ranks AS ranks, f.world_size AS world_size,
@@ -209,7 +209,7 @@ LEFT JOIN
 CREATE OR REPLACE VIEW {database}.completeness {on_cluster} AS
 SELECT
     file.task_id AS task_id, file.file_id AS file_id, file.path AS path, file.rank AS rank, file.attempt AS attempt,
-    greatest(beat.size, covered.1) AS written, beat.offset AS shipped,
+    greatest(beat.size, covered.1) AS written, greatest(beat.offset, covered.1) AS shipped,
     arraySum(g -> g.2 - g.1, gaps) AS missing_inside, covered.1 - missing_inside AS stored,
     arrayFilter(g -> g.2 > g.1, arrayPushBack(gaps, (covered.1, greatest(beat.size, covered.1)))) AS missing,
     beat.ended AS ended, beat.sent AS last_heartbeat, beat.error AS error,
@@ -218,7 +218,7 @@ SELECT
         empty(missing) AND beat.ended NOT IN ('', 'farewell', 'damaged'), 'complete',
         empty(missing) AND beat.ended = 'damaged', 'stored up to damaged bytes',
         empty(missing), 'stored so far',
-        beat.offset < written, concat('shipper at byte ', toString(beat.offset), ' of ', toString(written)),
+        shipped < written, concat('shipper at byte ', toString(shipped), ' of ', toString(written)),
         concat(toString(arraySum(g -> g.2 - g.1, missing)), ' bytes shipped and not stored yet')) AS verdict
 FROM
 (
