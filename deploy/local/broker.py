@@ -79,6 +79,9 @@ def properties(data: Path, port: int, controller_port: int, options: BrokerOptio
         "group.initial.rebalance.delay.ms": "0",
         # Topics are made by whoever owns their contract, with its limits; a mistyped name must fail.
         "auto.create.topics.enable": "false",
+        # After a kill the controller holds the old registration until its session ends; 9 s would be waited at each restart.
+        "broker.session.timeout.ms": "2500",
+        "broker.heartbeat.interval.ms": "400",
         "message.max.bytes": str(MESSAGE_LIMIT),
         "replica.fetch.max.bytes": str(MESSAGE_LIMIT),
         # Unused segments of 1 GiB would be preallocated by nobody, but small ones let retention work in small data folders.

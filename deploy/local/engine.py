@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,13 +11,8 @@ from typing import Any
 
 from chdb.state.sqlitelike import Connection
 
-from deploy.local.errors import (
-    BAD_ARGUMENTS,
-    READONLY,
-    SESSION_IS_LOCKED,
-    SESSION_NOT_FOUND,
-    EngineError,
-)
+from deploy.local.connections import Connections, Lease
+from deploy.local.errors import BAD_ARGUMENTS, READONLY, EngineError
 from deploy.local.guard import Guard
 from deploy.local.lexer import names
 from deploy.local.statement import Statement, parse
@@ -67,15 +61,8 @@ class Answer:
     summary: Summary
 
 
-@dataclasses.dataclass
-class _Session:
-    connection: Connection
-    until: float
-    busy: bool
-
-
 class Engine:
-    """The engine over one data folder; one per process. Thread-safe: each query has a connection of its own."""
+    """The engine over one data folder; one per process. Thread-safe: no two queries share a connection at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._path = str(folder)
@@ -84,38 +71,30 @@ class Engine:
         self.version, self.timezone, self.display_name = self._row("SELECT version(), timezone(), displayName()")
         names = self._base.query("SELECT name FROM system.table_functions", "TSV").bytes().decode().split()
         self._guard = Guard(frozenset(names))
-        self._sessions: dict[tuple[bool, str], _Session] = {}
-        self._lock = threading.Lock()
+        self._connections = Connections(lambda: Connection(self._path))
 
     @contextlib.contextmanager
     def run(self, query: Query) -> Iterator[Answer]:
-        """The answer of one query, valid inside the `with`. Its chunks and this raise `EngineError`."""
+        """The answer of one query, valid inside the `with`. This and reading its chunks raise `EngineError`."""
         statement = parse(query.sql)
         self._guard.check(statement.found, reader=query.reader)
         for name in query.settings:
             self._guard.check_setting(name)
-        connection, session = self._take(query)
-        try:
+        settings = self._settings(query)
+        with self._lease(query, settings) as lease:
             with _engine_errors():
-                self._prepare(connection, query)
-                answer = self._execute(connection, query, statement)
+                self._prepare(lease, query, settings)
+                answer = self._execute(lease.connection, query, statement)
             yield answer
-        finally:
-            self._give_back(connection, session)
+            lease.clean = not statement.keeps and next(answer.chunks, None) is None
 
     def close(self) -> None:
-        with self._lock:
-            for session in self._sessions.values():
-                session.connection.close()
-            self._sessions.clear()
+        self._connections.close()
         self._base.close()
 
     def expire(self, now: float) -> None:
         """Close the sessions whose time is over."""
-        with self._lock:
-            over = [key for key, session in self._sessions.items() if not session.busy and session.until < now]
-            for key in over:
-                self._sessions.pop(key).connection.close()
+        self._connections.expire(now)
 
     def _secure_default(self) -> None:
         """Make `default` an ordinary database.
@@ -140,48 +119,33 @@ class Engine:
     def _row(self, sql: str) -> list[str]:
         return str(self._base.query(sql, "TSV").bytes().decode().rstrip("\n")).split("\t")
 
-    def _take(self, query: Query) -> tuple[Connection, _Session | None]:
-        if not query.session:
-            return Connection(self._path), None
-        key = (query.reader, query.session)
-        with self._lock:
-            session = self._sessions.get(key)
-            if session is None:
-                if query.session_check:
-                    raise EngineError(SESSION_NOT_FOUND, "SESSION_NOT_FOUND", f"Session {query.session} not found")
-                session = self._sessions[key] = _Session(Connection(self._path), 0.0, False)
-            if session.busy:
-                raise EngineError(
-                    SESSION_IS_LOCKED, "SESSION_IS_LOCKED", f"Session {query.session} is locked by a concurrent client"
-                )
-            session.busy = True
-            session.until = time.monotonic() + min(query.session_timeout, SESSION_TIMEOUT_MOST)
-            return session.connection, session
-
-    def _give_back(self, connection: Connection, session: _Session | None) -> None:
-        if session is None:
-            connection.close()
-            return
-        with self._lock:
-            session.busy = False
-
-    def _prepare(self, connection: Connection, query: Query) -> None:
-        if query.database and not (query.database == "default" and not query.session):
-            connection.query(f"USE {_name(query.database)}")
-        changes = {name: value for name, value in query.settings.items() if name != "readonly"}
-        changes |= {f"param_{name}": value for name, value in query.params.items()}
-        if "readonly" in query.settings:
-            if query.reader:
-                raise EngineError(READONLY, "READONLY", "Cannot modify 'readonly' setting in readonly mode")
-            changes["readonly"] = query.settings["readonly"]
-        elif query.reader and not (query.session and self._is_reading(connection)):
-            changes["readonly"] = "2"  # reading, and setting limits: Grafana sends max_execution_time with each query
-        if changes:
-            connection.query("SET " + ", ".join(f"{_setting(name)} = {_literal(value)}" for name, value in changes.items()))
+    def _lease(self, query: Query, settings: dict[str, str]) -> contextlib.AbstractContextManager[Lease]:
+        if query.session:
+            seconds = min(query.session_timeout, SESSION_TIMEOUT_MOST)
+            return self._connections.session(query.session, seconds, must_exist=query.session_check)
+        return self._connections.lease((query.database, tuple(sorted(settings.items()))))
 
     @staticmethod
-    def _is_reading(connection: Connection) -> bool:
-        return bool(connection.query("SELECT getSetting('readonly')", "TSV").bytes() == b"2\n")
+    def _settings(query: Query) -> dict[str, str]:
+        """The request's settings; a reader's end with `readonly`, at the level that still lets limits be set.
+
+        (Grafana's data source sends max_execution_time with each query.)
+        """
+        if query.reader and query.settings.get("readonly", "2") not in ("1", "2"):
+            raise EngineError(READONLY, "READONLY", "Cannot modify 'readonly' setting in readonly mode")
+        return {**query.settings, "readonly": "2"} if query.reader else dict(query.settings)
+
+    def _prepare(self, lease: Lease, query: Query, settings: dict[str, str]) -> None:
+        """Bring a connection into the state that the request asks for."""
+        run = lease.connection.query
+        if query.database and (query.session or lease.fresh):
+            run(f"USE {_name(query.database)}")
+        changes = dict(settings) if query.session or lease.fresh else {}
+        if query.session and query.reader and not lease.fresh:
+            del changes["readonly"]  # it stands since the first query, and cannot be set again under itself
+        changes |= {f"param_{name}": value for name, value in query.params.items()}
+        if changes:
+            run("SET " + ", ".join(f"{_setting(name)} = {_literal(value)}" for name, value in changes.items()))
 
     def _execute(self, connection: Connection, query: Query, statement: Statement) -> Answer:
         summary = Summary()
