@@ -176,6 +176,13 @@ class StoreSettings:
     password: Secret = setting("CLICKHOUSE_PASSWORD", Secret(""), why="password of that user")
 
 
+@dataclasses.dataclass(frozen=True)
+class ReaderSettings(StoreSettings):
+    """The same for programs that only read: their user can do no more."""
+
+    user: str = setting("CLICKHOUSE_USER", "viewer", why="user name; one that can only read")
+
+
 def _names(*groups: type) -> frozenset[str]:
     return frozenset(field.metadata["env"] for group in groups for _, field in fields(group))
 

@@ -12,7 +12,7 @@ from runtime.errors import SettingError
 from runtime.settings import StoreSettings
 
 
-def connect(settings: StoreSettings, *, timeout: float = 30.0, database: str | None = None, **options: Any) -> Client:
+def connect(settings: StoreSettings, /, *, timeout: float = 30.0, database: str | None = None, **options: Any) -> Client:
     """A synchronous client without a session, so that it may be used again after an error; not to be shared by threads.
 
     Connects at once: raises clickhouse-connect's own errors when the store is away. `timeout` is seconds for one query.

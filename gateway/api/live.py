@@ -1,0 +1,144 @@
+"""`/api/v1/tasks/{id}/live`: what is new, as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from gateway.api.parameters import KnownTask, SettingsOf, StoreOf
+from gateway.api.problems import Problem
+from gateway.api.values import encode
+from gateway.coverage import Coverage
+from gateway.feed import Feed, Message, coverage
+from gateway.queries.events import pipeline_events
+from gateway.queries.tasks import task_state
+from gateway.settings import LiveSettings
+from gateway.store import Query as StoreQuery
+from gateway.store import Store
+from runtime.errors import PermanentError, TemporaryError
+from runtime.retry import Backoff
+
+router = APIRouter(tags=["live"])
+
+STATE_EVERY = 2.0  # seconds between two looks at the state when no byte came: heartbeats carry progress of open lines
+KEEP_ALIVE = 15.0  # seconds: proxies close streams that are silent for 30 to 60
+IDLE_AFTER = 60.0  # seconds without a byte until looks become rarer
+
+
+@router.get(
+    "/tasks/{task_id}/live",
+    summary="What is new, as it becomes queryable",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}, "description": "events `new`, `state`, `problem`"}},
+)
+async def get_live(
+    request: Request,
+    task_id: KnownTask,
+    store: StoreOf,
+    settings: SettingsOf,
+    after: Annotated[
+        str, Query(max_length=200_000, description="a task's `cursor`, or `start` for all there is; empty: from now")
+    ] = "",
+    last_event_id: Annotated[str, Header(max_length=200_000)] = "",
+) -> Response:
+    """Event `new`: {lines, points, events, revised, more}, with the place behind it as its id; a stream that is opened again
+    with `Last-Event-ID` goes on there, and gives nothing twice. `revised` are files whose curves are to be read again.
+    Event `state`: {task, pipeline}, whole, when it changed. Event `problem`: {detail}; the stream goes on when it can.
+    """
+    gate: asyncio.Semaphore = request.app.state.live_gate
+    if gate.locked():
+        raise Problem(
+            503, f"{settings.live.streams} live streams are open already: close one, or raise TRAINWIRE_GATEWAY_LIVE_STREAMS"
+        )
+    place = last_event_id or after
+    try:
+        start = Coverage() if place == "start" else Coverage.from_cursor(place) if place else await store.run(coverage, task_id)
+    except ValueError as error:
+        raise Problem(400, f"{error}: take the id of an event or a task's `cursor`, unchanged") from None
+    stream = Stream(store, Feed(task_id, start), settings.live, request.app.state.closing)
+
+    async def body() -> AsyncIterator[str]:
+        async with gate:
+            request.app.state.metrics.set("gateway_streams", settings.live.streams - gate._value)
+            try:
+                async for text in stream.events():
+                    yield text
+            finally:
+                request.app.state.metrics.set("gateway_streams", settings.live.streams - gate._value - 1)
+
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(body(), media_type="text/event-stream", headers=headers)
+
+
+class Stream:
+    """One reader's stream: looks, waits, and says what it found."""
+
+    def __init__(self, store: Store, feed: Feed, settings: LiveSettings, closing: asyncio.Event) -> None:
+        self._store, self._feed, self._settings, self._closing = store, feed, settings, closing
+        self._state: dict[str, Any] | None = None
+        self._failures = 0
+
+    async def events(self) -> AsyncIterator[str]:
+        """Server-sent events, until the gateway closes or the reader leaves."""
+        yield f"retry: 1000\nid: {self._feed.coverage.cursor()}\n\n"  # a place to come back to before anything was new
+        backoff = Backoff(first=0.5, most=10)
+        now = time.monotonic()
+        came = said = now
+        looked = 0.0
+        while not self._closing.is_set():
+            began = time.monotonic()
+            wait = self._settings.interval if began - came < IDLE_AFTER else self._settings.idle_interval
+            try:
+                message = await self._store.run(self._feed.look)
+                if message:
+                    came = said = began
+                    yield self._new(message)
+                if message or began - looked >= STATE_EVERY:
+                    looked = began
+                    if text := self._changed(await self._store.run(self._read_state)):
+                        said = began
+                        yield text
+                if self._failures:
+                    self._failures = 0
+                    yield _event("problem", {"detail": ""})
+                if message and message.more:
+                    continue
+            except (TemporaryError, PermanentError) as error:
+                self._failures += 1
+                wait = backoff.wait(self._failures)
+                yield _event("problem", {"detail": str(error)})
+            if began - said >= KEEP_ALIVE:
+                said = began
+                yield ": still here\n\n"
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), max(wait - (time.monotonic() - began), 0.02))
+
+    def _new(self, message: Message) -> str:
+        data = {
+            "lines": message.lines,
+            "points": message.points,
+            "events": message.events,
+            "revised": message.revised,
+            "more": message.more,
+        }
+        return _event("new", data, message.coverage.cursor())
+
+    def _read_state(self, query: StoreQuery) -> dict[str, Any]:
+        task_id = self._feed.task_id
+        return {"task": task_state(query, task_id), "pipeline": pipeline_events(query, task_id)}
+
+    def _changed(self, state: dict[str, Any]) -> str | None:
+        if state == self._state:
+            return None
+        self._state = state
+        return _event("state", state)
+
+
+def _event(kind: str, data: Any, place: str = "") -> str:
+    return f"event: {kind}\n{f'id: {place}' + chr(10) if place else ''}data: {encode(data)}\n\n"

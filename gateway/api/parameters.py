@@ -1,0 +1,61 @@
+"""What requests may say: checked here, so that nothing hostile goes further. Values reach the store as bound parameters only."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Query, Request
+
+from gateway.api.problems import Problem
+from gateway.queries.tasks import task_exists
+from gateway.settings import Settings
+from gateway.store import Store
+
+TASK = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
+
+
+def store(request: Request) -> Store:
+    found: Store = request.app.state.store
+    return found
+
+
+def settings(request: Request) -> Settings:
+    found: Settings = request.app.state.settings
+    return found
+
+
+StoreOf = Annotated[Store, Depends(store)]
+SettingsOf = Annotated[Settings, Depends(settings)]
+TaskId = Annotated[str, Path(pattern=TASK, description="task id: letters, digits and ._:- , at most 128")]
+Search = Annotated[str, Query(max_length=300, description="a part of the text, in any case")]
+Name = Annotated[str, Query(min_length=1, max_length=1000)]
+FileId = Annotated[str | None, Query(max_length=300, description="only this log file")]
+
+
+async def known_task(task_id: TaskId, store: StoreOf) -> str:
+    """The id, when the store knows such a task; else the request ends with 404."""
+    if not await store.run(task_exists, task_id):
+        raise Problem(404, f"no task {task_id!r}: nothing of it is stored (yet); see `trainwirectl tasks` for those that are")
+    return task_id
+
+
+KnownTask = Annotated[str, Depends(known_task)]
+
+
+def cursor(values: tuple[Any, ...] | list[Any]) -> str:
+    """A place in a list, as opaque text."""
+    return base64.urlsafe_b64encode(json.dumps(list(values), separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+def from_cursor(text: str, *kinds: type) -> tuple[Any, ...]:
+    """The place again. Ends the request with 400 where the text is no such cursor."""
+    try:
+        values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        if isinstance(values, list) and [type(value) for value in values] == list(kinds):
+            return tuple(values)
+    except (binascii.Error, ValueError):
+        pass
+    raise Problem(400, "not a cursor of this list: take the one that an answer gave, unchanged")

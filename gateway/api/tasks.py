@@ -1,0 +1,83 @@
+"""`/api/v1/tasks` and all about one task that is no curve and no line."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+
+from gateway.api.parameters import KnownTask, Search, StoreOf, TaskId, cursor, from_cursor
+from gateway.api.problems import Problem
+from gateway.api.values import answer
+from gateway.feed import coverage
+from gateway.queries.events import completeness, events, latency
+from gateway.queries.tasks import status_counts, task_list, task_parts, task_state
+from gateway.store import Query as StoreQuery
+
+router = APIRouter(tags=["tasks"])
+Status = Annotated[str, Query(max_length=100, description="only tasks of this status: running, succeeded, failed, …")]
+
+
+@router.get("/tasks", summary="Tasks, newest first")
+async def get_tasks(
+    store: StoreOf,
+    search: Search = "",
+    status: Status = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Annotated[str, Query(max_length=1000, description="`next` of the page before")] = "",
+) -> Response:
+    """`tasks`, the cursor of the `next` page (null on the last), and the number of tasks by status. Times: ms since the epoch."""
+    place = from_cursor(after, int, str) if after else None
+    found = await store.run(task_list, search=search, status=status, limit=limit + 1, after=place)
+    page = found[:limit]
+    following = cursor((page[-1]["started_ms"], page[-1]["task_id"])) if len(found) > limit else None
+    counts = None if after else await store.run(status_counts)  # of the first page only: they cost as much as the page
+    return answer({"tasks": page, "next": following, "counts": counts})
+
+
+@router.get("/tasks/{task_id}", summary="One task")
+async def get_task(task_id: TaskId, store: StoreOf) -> Response:
+    """Latest state, progress with estimated end, attempts, ranks, files and parameters.
+
+    `cursor` is the place in the task's live stream before any of this was read: a stream from there on misses nothing.
+    """
+
+    def ask(query: StoreQuery) -> dict[str, object] | None:
+        place = coverage(query, task_id).cursor()
+        state = task_state(query, task_id)
+        return {"cursor": place, "task": state, **task_parts(query, task_id)} if state else None
+
+    found = await store.run(ask)
+    if found is None:
+        raise Problem(404, f"no task {task_id!r}: nothing of it is stored (yet); see `trainwirectl tasks` for those that are")
+    return answer(found)
+
+
+@router.get("/tasks/{task_id}/events", summary="What happened, newest first")
+async def get_events(
+    task_id: KnownTask,
+    store: StoreOf,
+    kind: Annotated[list[Annotated[str, Query(max_length=100)]] | None, Query(description="only these kinds")] = None,
+    quiet: Annotated[bool, Query(description="progress and parameters too")] = False,
+    limit: Annotated[int, Query(ge=1, le=5000)] = 500,
+    after: Annotated[str, Query(max_length=2000)] = "",
+) -> Response:
+    place = from_cursor(after, int, str, int, int) if after else None
+    found = await store.run(events, task_id, kinds=tuple(kind or ()), quiet=quiet, limit=limit + 1, after=place)
+    page = found[:limit]
+    last = page[-1] if len(found) > limit else None
+    following = cursor((last["time_ms"], last["file_id"], last["offset"], last["place"])) if last else None
+    return answer({"events": page, "next": following})
+
+
+@router.get("/tasks/{task_id}/completeness", summary="Is every byte stored?")
+async def get_completeness(task_id: KnownTask, store: StoreOf) -> Response:
+    """One entry a file: bytes written, shipped, stored, the byte ranges that are missing, and the verdict in words."""
+    return answer({"files": await store.run(completeness, task_id)})
+
+
+@router.get("/tasks/{task_id}/latency", summary="Where time goes between a written line and a stored row")
+async def get_latency(task_id: KnownTask, store: StoreOf) -> Response:
+    """Median and 99th percentile of each hop over the last 1,000 batches. A negative hop is clock skew, shown as it is."""
+    return answer(await store.run(latency, task_id))

@@ -1,0 +1,148 @@
+"""Rows as a worker stores them, for tests of what reads them: a file grows in memory and `store()` inserts what is new.
+
+The truth is what a test appended here; nothing of the worker's or the gateway's code is used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import time
+from typing import Any
+
+from clickhouse_connect.driver.client import Client
+
+from schemas.columns import TABLES
+
+REVISION = 1 << 32  # extractor version 1, replay 0
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def insert(client: Client, table: str, rows: list[dict[str, Any]], database: str = "trainwire") -> None:
+    """Insert rows given as dicts; columns that no row names take the type's default."""
+    if not rows:
+        return
+    columns = {name: kind for name, kind in TABLES[table].items() if name in rows[0]}
+    client.insert(
+        table,
+        [[row[name] for row in rows] for name in columns],
+        column_names=list(columns),
+        column_type_names=list(columns.values()),
+        column_oriented=True,
+        database=database,
+        settings={"async_insert": 0},
+    )
+
+
+def finite(value: float) -> float | str:
+    """A number as records carry it."""
+    if math.isnan(value):
+        return "NaN"
+    return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
+@dataclasses.dataclass
+class LogFile:
+    """One log file of a task. `text()` and `log()` append a line; nothing is visible before `store()`."""
+
+    client: Client
+    task_id: str
+    file_id: str
+    path: str
+    start_id: str = "start-1"
+    attempt: int | None = None
+    rank: int = 0
+    world_size: int = 1
+    name: str = ""
+    revision: int = REVISION
+    size: int = 0
+    lines: int = 0
+    _start: int = 0
+    _rows: dict[str, list[dict[str, Any]]] = dataclasses.field(
+        default_factory=lambda: {"log_lines": [], "points": [], "task_events": []}
+    )
+
+    def text(self, text: str, at: int | None = None, kind: str = "text", stream: str = "") -> int:
+        """Append a line, returning its offset. `at` is its own time (ms); without one the line tells no time."""
+        offset, self.size = self.size, self.size + len(text.encode()) + 1
+        self.lines += 1
+        self._rows["log_lines"].append(
+            {
+                "task_id": self.task_id, "file_id": self.file_id, "offset": offset, "end": self.size, "text": text, "kind": kind,
+                "stream": stream, "time": at or now_ms(), "time_known": at is not None, "rank": self.rank, "arrived": now_ms(),
+            }
+        )  # fmt: skip
+        return offset
+
+    def log(
+        self, values: dict[str, float], step: int | None = None, at: int | None = None, epoch: float | None = None,
+        *, text: str | None = None, source: str = "record",
+    ) -> int:  # fmt: skip
+        """Append a line that says metric values: a record, or `text` that a worker read the values from."""
+        moment = at or now_ms()
+        record = {"tw": "log", "t": moment, "s": step, "m": {name: finite(value) for name, value in values.items()}}
+        offset = self.text(json.dumps(record) if text is None else text, at, "record" if text is None else "text")
+        for place, (name, value) in enumerate(values.items()):
+            self._rows["points"].append(
+                {
+                    "task_id": self.task_id, "name": name, "file_id": self.file_id, "offset": offset, "place": place,
+                    "revision": self.revision, "value": value, "step": step, "epoch": epoch, "time": moment,
+                    "time_known": at is not None, "rank": self.rank, "source": source, "arrived": now_ms(),
+                }
+            )  # fmt: skip
+        return offset
+
+    def event(self, kind: str, fields: dict[str, str], message: str = "", at: int | None = None, step: int | None = None) -> int:
+        """Append a record line that says an event."""
+        moment = at or now_ms()
+        offset = self.text(json.dumps({"tw": kind, "t": moment, **fields}), at, "record")
+        self._rows["task_events"].append(
+            {
+                "task_id": self.task_id, "kind": kind, "file_id": self.file_id, "offset": offset, "place": 0,
+                "revision": self.revision, "origin": "line", "time": moment, "time_known": True, "rank": self.rank, "step": step,
+                "epoch": None, "message": message, "fields": fields, "arrived": now_ms(),
+            }
+        )  # fmt: skip
+        return offset
+
+    def store(self, *, covered: bool = True) -> None:
+        """Insert what was appended; with `covered=False` as a worker killed before it confirmed the bytes."""
+        for table, rows in self._rows.items():
+            insert(self.client, table, rows)
+            rows.clear()
+        if covered:
+            self.cover(0, self.size)
+            moment = now_ms()
+            insert(
+                self.client, "ledger",
+                [{"task_id": self.task_id, "file_id": self.file_id, "start": self._start, "end": self.size,
+                  "revision": self.revision, "lines": self.lines, "written": moment - 180, "shipped": moment - 120,
+                  "arrived": moment - 100, "stored": moment}],
+            )  # fmt: skip
+            self._start = self.size
+
+    def cover(self, start: int, end: int, revision: int | None = None) -> None:
+        """Say that a byte range is stored."""
+        moment = now_ms()
+        insert(
+            self.client, "file_ranges",
+            [{"task_id": self.task_id, "file_id": self.file_id, "revision": revision or self.revision, "start": start, "end": end,
+              "path": self.path, "start_id": self.start_id, "attempt": self.attempt, "rank": self.rank,
+              "world_size": self.world_size, "name": self.name, "lines": self.lines, "container": "plain",
+              "first_arrived": moment, "last_arrived": moment, "last_stored": moment}],
+        )  # fmt: skip
+
+    def heartbeat(self, *, ended: str = "", size: int | None = None, done: float | None = None, total: float | None = None,
+                  open_line: str = "", error: str = "") -> None:  # fmt: skip
+        """What a shipper says of the file now."""
+        insert(
+            self.client, "heartbeats",
+            [{"task_id": self.task_id, "file_id": self.file_id, "sent": now_ms(), "source": "shipper-1", "host": "node-a",
+              "interval_ms": 10_000, "path": self.path, "rank": self.rank, "world_size": self.world_size, "name": self.name,
+              "size": self.size if size is None else size, "offset": self.size, "ended": ended, "open_line": open_line,
+              "progress_done": done, "progress_total": total, "error": error, "arrived": now_ms()}],
+        )  # fmt: skip
