@@ -19,7 +19,7 @@ from trainwire.version import __version__
 Refused = List[Tuple[str, str]]
 Count = Union[int, float]
 
-MAX_RECORD = 60_000  # characters: at 4 bytes each still below 256 KiB
+MAX_RECORD = 30_000  # characters of a record's body, at most 4 bytes each: with the longest message still below 256 KiB
 MAX_TEXT = 16_000  # characters of a message; control characters are six bytes each in JSON: 96 KB
 MAX_WORD = 4_000  # characters of one parameter, field or argument
 MAX_NAME = 1_000  # characters of a metric's name
@@ -51,7 +51,7 @@ def header(
         record["before"] = before
     record.update(sdk=__version__, mode=mode)
     if command is not None:
-        record["command"] = [shorten(word, MAX_WORD) for word in _head(command)]
+        record["command"] = _head([shorten(word, MAX_WORD) for word in command])
     _put_text(record, "owner", identity.owner)
     _put_text(record, "project", identity.project)
     return _line(record)
@@ -265,7 +265,7 @@ def _head(command: List[str]) -> List[str]:
     """As many of the command's words as fit a record, the last replaced by an ellipsis where some are missing."""
     size = 0
     for index, word in enumerate(command):
-        size += min(len(word), MAX_WORD) + 3
+        size += len(_encode(word))
         if size > MAX_RECORD:
             return [*command[:index], "…"]
     return command

@@ -25,7 +25,7 @@ from trainwire.files import LogFile, create
 _END_ROOM = 256  # bytes kept free in a file for its end record
 _WAKE_SHARE = 8  # the writer is woken early when the buffer is filled to one part of this many
 
-Request = Tuple["threading.Lock", bool]  # released when done; whether the thread is to end
+Request = Tuple["threading.Lock", bool, Optional[bytes]]  # released when done; whether the thread is to end; the end record
 
 
 class Writer:
@@ -94,13 +94,12 @@ class Writer:
 
     def flush(self, timeout: float) -> bool:
         """Writes what is held; True when all of it is in the file. Waits at most `timeout` seconds."""
-        return self._ask(timeout, stop=False) and self._empty()
+        return self._ask(timeout) and self._empty()
 
     def close(self, line: str, timeout: float) -> bool:
         """As `flush`, then writes `line` as the last one. Where the disk takes nothing in time, the thread goes on trying."""
-        self._last = line.encode("utf-8", "replace")
         thread = self._thread
-        done = self._ask(timeout, stop=False) and self._sealed and not self._torn()
+        done = self._ask(timeout, last=line.encode("utf-8", "replace")) and self._sealed and not self._torn()
         if done and thread is not None and thread is not threading.current_thread():
             thread.join(timeout)
         return done
@@ -139,24 +138,31 @@ class Writer:
             request: Optional[Request] = None
             with contextlib.suppress(queue.Empty):
                 request = requests.get(timeout=self._flush_seconds)
+            if request is not None and request[2] is not None:
+                self._last = request[2]
             self._write_held()
             if request is not None:
-                done, stop = request
-                done.release()
-                if stop:
+                request[0].release()
+                if request[1]:
                     return
             if self._sealed and not self._torn():
                 return
 
-    def _ask(self, timeout: float, *, stop: bool) -> bool:
+    def _ask(self, timeout: float, *, stop: bool = False, last: Optional[bytes] = None) -> bool:
         """Has the buffer written once; False when that did not happen in time."""
         thread = self._thread
-        if thread is None or not thread.is_alive() or thread is threading.current_thread():
-            return self._write_held()
-        done = threading.Lock()
-        done.acquire()
-        self._requests.put((done, stop))
-        return done.acquire(timeout=timeout)
+        deadline = time.monotonic() + timeout
+        if thread is not None and thread is not threading.current_thread():
+            done = threading.Lock()
+            done.acquire()
+            self._requests.put((done, stop, last))
+            while thread.is_alive():
+                if done.acquire(timeout=max(0.0, min(0.1, deadline - time.monotonic()))):
+                    return True
+                if time.monotonic() >= deadline:
+                    return False
+        self._last = last or self._last  # no thread: none could be started, or it has done its work
+        return self._write_held()
 
     def _write_held(self) -> bool:
         if not self._writing.acquire(blocking=False):
@@ -295,7 +301,7 @@ class Writer:
             self._wake_size = self._buffer_bytes  # wake once; the next stop is the bound
             done = threading.Lock()
             done.acquire()
-            self._requests.put((done, False))
+            self._requests.put((done, False, None))
             return
         with contextlib.suppress(IndexError):  # emptied by the writer meanwhile
             while self._size > self._buffer_bytes:
