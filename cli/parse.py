@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ import orjson
 
 from schemas.framing import Container, frame
 from stream_jobs.extract import Options, Points, State, extract
+
+
+_CRI = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S* (?:stdout|stderr) [PF] ")
 
 
 def _number(value: float) -> float | str:
@@ -33,7 +37,7 @@ def _rows(points: Points, numbers: list[int]) -> list[bytes]:
 def command(file: Path) -> None:
     """Extract the points of FILE: one JSON object a point, with the 1-based number of its line."""
     data = file.read_bytes()
-    container: Container = "plain"
+    container: Container = "cri" if _CRI.match(data) else "plain"
     lines = frame(data, 0, container)
     starts = [0]
     while (end := data.find(b"\n", starts[-1]) + 1) > 0:

@@ -14,6 +14,7 @@ from stream_jobs.extract.state import Context, State
 
 EXTRACTOR_VERSION = 1  # part of a row's revision: raise it whenever the same line may give other rows
 DEFAULT = Options()
+_BOX_STEPS = {"total_timesteps", "timesteps_total", "num_timesteps", "global_step", "step"}
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])|[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -63,12 +64,13 @@ def _text(state: State, text: str, index: int, points: Points, events: Events, o
         return
     if _table(context, body, index, time, points):
         return
+    opened = tables.header(bars.strip(body, Reading()))
+    if opened is not None:
+        context.table, context.misses = (opened.kind, opened.columns), 0
+        return
     reading = read(body)
     apply(context, body, reading, index, time, points, options)
     if not reading.pairs:
-        opened = tables.header(bars.strip(body, Reading()))
-        if opened is not None:
-            context.table, context.misses = (opened.kind, opened.columns), 0
         _open_dump(context, body)
 
 
@@ -99,7 +101,7 @@ def _table(context: Context, body: str, index: int, time: int | None, points: Po
         context.section, name, value = box
         if name is None:
             return True
-        if names.column_step(name) is not None:
+        if name.rsplit("/", 1)[-1] in _BOX_STEPS:
             context.box_step = _integer(value)
             context.step = context.box_step
             context.started = True
@@ -153,6 +155,19 @@ def read(body: str) -> Reading:
     return reading
 
 
+_CAFFE = re.compile(r"\s*(Train|Test) net output\b")
+
+
+def _split_of(body: str, reading: Reading, epoch: Counter | None) -> str:
+    """`train epoch: 1, loss: …` and Caffe's `Test net output`: the split that such a line puts before its names."""
+    if epoch is not None and reading.inner is None and epoch.total is None:
+        words = epoch.name.split()
+        if len(words) == 2 and words[0].islower() and words[0] in names.SPLITS:
+            return words[0]
+    caffe = _CAFFE.match(body)
+    return caffe[1] if caffe is not None else ""
+
+
 def _best(counters: list[Counter]) -> Counter | None:
     return min(counters, key=lambda c: c.rank) if counters else None
 
@@ -165,7 +180,9 @@ def _integer(text: str) -> int | None:
 def apply(context: Context, body: str, reading: Reading, index: int, time: int | None, points: Points, options: Options) -> None:
     """Give the line's pairs their step and epoch, and let the lines below know them."""
     own_step, own_epoch = _best(reading.steps), _best(reading.epochs)
-    if own_step is None and reading.inner is not None:
+    if reading.side:
+        own_step = None
+    elif own_step is None and reading.inner is not None:
         own_step = reading.inner
     in_dict = bool(reading.pairs) and reading.pairs[0].rule == "dict"
     if own_step is None and reading.progress is not None and reading.progress.name == "tqdm" and reading.pairs and not in_dict:
@@ -181,13 +198,16 @@ def apply(context: Context, body: str, reading: Reading, index: int, time: int |
         step = context.step
     if epoch is None:
         epoch = context.epoch
+    split = _split_of(body, reading, own_epoch)
     sure = any(pair.sure for pair in reading.pairs)
     dotted = context.started and not evidence
     place = 0
     for pair in reading.pairs:
         name = pair.name if isinstance(pair.name, str) else body[slice(*pair.name)]
         text = body[slice(*pair.value)] if isinstance(pair.value, Span) else ""
-        if not pair.sure and not evidence and not (sure and in_dict):
+        if split and split.lower() not in name.lower():
+            name = f"{split} {name}"
+        if not pair.sure and not (evidence and (sure or pair.rule != "name value in a list")) and not (sure and in_dict):
             if not dotted or names.is_hyper(name) or pair.rule.startswith("name value") or not ("." in text or "e" in text):
                 continue
         value = numbers.read(text) if isinstance(pair.value, Span) else pair.value

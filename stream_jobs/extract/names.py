@@ -81,7 +81,7 @@ _METRIC_WORDS = set(
     stdev tagger ner parser senter spans_sc cats_score las uas""".split()
 )
 _METRIC_TAIL = re.compile(
-    r"(?:loss|acc|accuracy|error|auc|f1|lr|mse|mae|rmse|norm|reward|score|ppl)$|^(?:loss|acc|mAP|bleu|rouge|top)\d*"
+    r"(?:loss|acc|accuracy|error|auc|f1|lr|mse|mae|rmse|norm|reward|score|ppl)$|^l_r$|^(?:loss|acc|mAP|bleu|rouge|top)\d*"
 )
 _SPEED = re.compile(r"(?:/|_per_|\bper\b|per_?)(?:s|sec|second|it|iter|step|batch|device|gpu|thread|min|minute|hour)", re.I)
 
@@ -100,7 +100,7 @@ _NEVER = set(
     job_id jobid id uid gid index idx num count device cuda node host hostname address addr checkpoint ckpt""".split()
 )
 _NEVER_WORDS = set(
-    """memory mem best seed pid port version checkpoint ckpt pretrained params parameters previous last_best
+    """memory mem best seed pid port version checkpoint ckpt attempted pretrained params parameters previous last_best
     allocated reserved hysteresis skipped nan_iterations words_labels workers oom""".split()
 )
 _NEVER_HEAD = re.compile(
@@ -133,6 +133,8 @@ def step_rank(name: str) -> int | None:
     if rank is not None:
         return rank
     words = key.split("_")
+    if words[0] in SPLITS:  # valid_num_updates
+        return _STEP_RANK.get("_".join(words[1:]))
     if words[0] in ("num", "number", "max", "total", "warmup", "save", "per", "n", "min", "remaining", "skipped", "each"):
         return None
     if len(words) > 1 and " ".join(words[-2:]) in ("global step", "global steps"):
@@ -156,7 +158,7 @@ def is_epoch(name: str) -> bool:
 @lru_cache(4096)
 def is_metric(name: str) -> bool:
     """A name that is a metric's wherever it stands."""
-    if is_never(name) or is_hyper(name):
+    if is_never(name) or is_hyper(name) or is_count(name):
         return False
     key = plain(name)
     if _SPEED.search(name) or _METRIC_TAIL.search(key):
@@ -170,13 +172,18 @@ def is_metric(name: str) -> bool:
 def is_never(name: str) -> bool:
     """A name that is no metric's, whatever stands beside it."""
     key = plain(name)
-    last = key.rsplit("/", 1)[-1]
-    if key in _NEVER or last in _NEVER or _SOURCE_FILE.search(name) or _HOST.search(name):
+    if _SPEED.search(name):
+        return False
+    if key in _NEVER or key.rsplit("/", 1)[-1] in _NEVER or _SOURCE_FILE.search(name) or _HOST.search(name):
         return True
-    words = set(_WORDS.findall(key))
-    if words & _NEVER_WORDS:
-        return True
-    return bool(_NEVER_HEAD.match(last)) and not _SPEED.search(name)
+    return not _NEVER_WORDS.isdisjoint(_WORDS.findall(key))
+
+
+@lru_cache(4096)
+def is_count(name: str) -> bool:
+    """How many of something there are: `num examples`, `total params`. In free text no metric."""
+    last = plain(name).rsplit("/", 1)[-1]
+    return bool(_NEVER_HEAD.match(last)) and not _SPEED.search(name) and not _METRIC_TAIL.search(last)
 
 
 @lru_cache(4096)

@@ -7,6 +7,8 @@ value is the number behind ``=``, ``:`` or ``is``. Without such a sign only a me
 
 from __future__ import annotations
 
+import re
+
 from stream_jobs.extract import names, numbers
 from stream_jobs.extract.reading import Counter, Pair, Reading, Span
 from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, PUNCT, WORD, Token, tokenize
@@ -14,6 +16,7 @@ from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, PUNCT, WORD, Token,
 _WRAPPERS = {"tensor", "float", "array", "Array", "DeviceArray", "item", "Tensor", "scalar"}
 _STOP = {"in", "at", "of", "for", "to", "from", "after", "with", "by", "than", "on", "over", "every", "and", "because", "between"}
 _CUT = {"with", "and", "has", "got", "gives", "achieved", "reached", "where"}  # what stands before them is no name
+_CLUMP = re.compile(r"([0-9]+)(epoch|ep|batch|iter|step|num_updates|updates)(?![a-z])")
 _NAME_WORDS = 12
 _NAME_CHARACTERS = 256
 _DROP_TITLES = ("memory", "time (ms)", "times across ranks")
@@ -28,6 +31,7 @@ class Pairs:
         self.reading = reading
         self.words: list[Token] = []
         self.strong = True  # the words began at a boundary, not directly behind a value
+        self.edge = "|"  # which
         self.after_value = False  # nothing but a unit stood between the last value and here
         self.brackets: list[str] = []  # what opened each open bracket: "call", "value" (behind a number) or ""
         self.split = ""  # train, valid, … standing alone before a counter
@@ -52,15 +56,27 @@ class Pairs:
         if token.kind in (NUM, COUNTER):
             return self._bare(at, token)
         if token.kind == OPAQUE:
+            self._clump(token)
             self._boundary()
             self.strong = False
             return at + 1
         return self._punct(at, token)
 
+    def _clump(self, token: Token) -> None:
+        """ESPnet's `2epoch:train:51-100batch:100num_updates`: counters glued before their names."""
+        for found in _CLUMP.finditer(self.text, token.start, token.end):
+            self._counter(found[2], Span(*found.span(1)))
+
+    def _counter(self, name: str, at: Span) -> None:
+        if names.is_epoch(name):
+            self.reading.epochs.append(Counter(0, at, None, name))
+        else:
+            self.reading.steps.append(Counter(names.step_rank(name) or 0, at, None, name))
+
     # -- words ---------------------------------------------------------------------------------------------------------
 
     def _word(self, at: int, token: Token) -> int:
-        if token.space == 2 and self.words and not self._leads_to_sign(at):
+        if self.words and (token.space == 2 or self._ends_sentence(token)):
             self._boundary()
         if self.after_value and token.space == 1 and numbers.is_unit(token.text) and not self._is_sign(at + 1):
             self._unit(token.text)
@@ -80,9 +96,10 @@ class Pairs:
         self.words.append(token)
         return at + 1
 
-    def _leads_to_sign(self, at: int) -> bool:
-        """A gap inside a name that ends at a sign: only in a name padded with blanks, never between words."""
-        return False if at else True
+    def _ends_sentence(self, token: Token) -> bool:
+        """`Skipping step. Attempted loss scale: 4`: a dot before a capital ends what was said."""
+        last = self.words[-1]
+        return last.end - last.start > 3 and token.text[0].isupper() and self.text[last.end : token.start] in (". ", "! ", "? ")
 
     def _is_sign(self, at: int) -> bool:
         return at < len(self.tokens) and self.tokens[at].kind == PUNCT and self.tokens[at].text in ":="
@@ -115,7 +132,7 @@ class Pairs:
         start, end = words[0].start, until if until is not None else words[-1].end
         if end - start > _NAME_CHARACTERS or self._is_flag(words[0]):
             return None
-        if "best" in self.text[self.words[0].start : end].lower():
+        if words[-1].text.lower() in _STOP or "best" in self.text[self.words[0].start : end].lower():
             return None
         return Span(start, end)
 
@@ -142,7 +159,13 @@ class Pairs:
                     self._add(name, Span(token.start, token.end), "name value", token)
                     self._after()
                     return at + 1
-                if self.strong and self._closed(at) and not names.is_never(string) and len(self.words) <= 3:
+                if (
+                    self.strong
+                    and self.edge in "|,:"
+                    and self._closed(at)
+                    and not names.is_never(string)
+                    and len(self.words) <= 3
+                ):
                     self._add(name, Span(token.start, token.end), "name value in a list", token, sure=False)
                     self._after()
                     return at + 1
@@ -152,6 +175,11 @@ class Pairs:
             self._after()
             return at + 1
         first = at == 0
+        if first and [t.text or t.kind for t in self.tokens[1:4]] == ["|", NUM, "|"]:  # torchtune: epoch|step|Loss: …
+            second = self.tokens[2]
+            self.reading.epochs.append(Counter(40, Span(token.start, token.end), None, "epoch|step"))
+            self.reading.steps.append(Counter(40, Span(second.start, second.end), None, "epoch|step"))
+            return 4
         if token.kind == COUNTER:
             if self.brackets and self.split and not self.reading.epochs:
                 self.reading.epochs.append(Counter(50, Span(token.start, token.end), Span(*token.total), self.split))
@@ -166,7 +194,7 @@ class Pairs:
             return at + 1
         elif at + 1 < len(self.tokens) and self.tokens[at + 1].kind == WORD and self.tokens[at + 1].space == 1:
             unit = self.tokens[at + 1].text
-            if numbers.is_rate(unit) and "value" not in self.brackets and not self._is_sign(at + 2):
+            if numbers.is_rate(unit) and "value" not in self.brackets and (self.colons or not self._is_sign(at + 2)):
                 self._rate(token, unit)
                 return at + 2
         self._after()
@@ -193,7 +221,9 @@ class Pairs:
     def _closed(self, at: int) -> bool:
         """The number ends its segment: a bar, a comma, a gap or the end follows, with at most a unit before it."""
         following = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
-        return following is None or following.space == 2 or (following.kind == PUNCT and following.text in "|,;)]")
+        if following is None or following.space == 2:
+            return True
+        return following.kind == PUNCT and (following.text in "|,;)]" or (self.colons and following.text == ":"))
 
     def _leads_phrase(self, at: int) -> bool:
         """`Accuracy of the network on the 10000 test images: 55 %`: the number is a word of a name."""
@@ -223,7 +253,7 @@ class Pairs:
         if char == "(":
             return self._open_round(at, token)
         if char == "[":
-            return self._open_square(at, token)
+            return self._open_square(at)
         if char in "])}":
             if self.brackets:
                 self.brackets.pop()
@@ -233,6 +263,7 @@ class Pairs:
             return at + 1
         if char in "'\"":
             return at + 1
+        self.edge = char
         if char == "-" and token.space == 0 and self.words:
             return at + 1
         self._boundary()
@@ -245,6 +276,11 @@ class Pairs:
         close = next((i for i in range(at + 1, min(at + 9, len(self.tokens))) if self.tokens[i].text == ")"), None)
         if self.words and close is not None and self._is_sign(close + 1) and not self._has_sign(at + 1, close):
             return self._sign(close + 1, self._name(self.tokens[close].end))
+        if self.words and close == at + 2 and self.tokens[at + 1].text.lower() in names.SPLITS:  # Epoch(train) [1][15/15]
+            self.split = self.tokens[at + 1].text
+            if self.split.lower() not in ("train", "training"):
+                self.reading.side = True
+            return at + 3
         if self.words and token.space == 0:
             self.brackets.append("call")
             return at + 1
@@ -261,7 +297,7 @@ class Pairs:
     def _has_sign(self, start: int, stop: int) -> bool:
         return any(self._is_sign(i) for i in range(start, stop))
 
-    def _open_square(self, at: int, token: Token) -> int:
+    def _open_square(self, at: int) -> int:
         """`Epoch[145]`, `Batch [20]`, `Epoch [1/10]`, `[1][15/15]`, `[10]`, `[1,  2000]`."""
         inside = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
         if inside is not None and inside.kind in (NUM, COUNTER):
@@ -430,7 +466,7 @@ class Pairs:
 
     def _add(self, name: Span | str, value: Span | float, rule: str, token: Token | None = None, sure: bool = True) -> None:
         string = self._string(name)
-        if names.is_never(string):
+        if names.is_never(string) or names.is_count(string):
             return
         if token is not None and token.text and numbers.is_rate(token.text):
             self.last_rate, self._last_unit = len(self.reading.pairs), token.text

@@ -16,6 +16,7 @@ _RULE = re.compile(r"[\s\-=+|:─━═┼╪╋┿├┤┡╇┩┏┳┓└�
 _PIPES = "|│┃║"
 _CELL = re.compile(r"[\w./@:()%#\[\] '^*&+-]{1,80}")
 _COUNTER = re.compile(r"([0-9]+)/([0-9]+)")
+_SIGN = re.compile(r":(?:\s|$|[-+.0-9])")
 _MISSING = {"", "-", "--", "---", "n/a", "na", "#na#", "none", "null", "."}
 _CLOCK = re.compile(r"[0-9:.]+(?:\.[0-9]+)?(?:[a-zA-Z]{1,5}(?:/[a-z]+)?|%)?")
 _OVERALL = {"all", "avg", "mean", "overall", "total", "average"}
@@ -79,7 +80,7 @@ def _opened(kind: str, cells: list[str], least: int) -> Table | None:
         return None
     if not all(_CELL.fullmatch(cell) for cell in cells) or any(numbers.read(cell) is not None for cell in cells):
         return None
-    if any(_COUNTER.search(cell) or "=" in cell for cell in cells):
+    if any(_COUNTER.search(cell) or "=" in cell or (kind != CSV and _SIGN.search(cell)) for cell in cells):
         return None
     counts = any(names.column_epoch(cell) or names.column_step(cell) is not None for cell in cells)
     metrics = sum(names.is_metric(cell) for cell in cells)

@@ -25,7 +25,7 @@ _BLANK = re.compile(r"[^\S\n]+")
 _NUMBER = re.compile(NUMBER)
 _TAIL = re.compile(r"[^\s,;|=()\[\]{}<>\"'•]*")
 _WORD = re.compile(r"[^\W\d][^\s,;|=:()\[\]{}<>\"•]*")
-_COUNTER = re.compile(r"\s*/\s*([0-9][0-9,]*)(?![\w.:/-])")
+_COUNTER = re.compile(r"\s*/\s*([0-9][0-9,]*)(?![\w/-]|[.:][0-9])")
 _SPREAD = re.compile(r"[+±]" + NUMBER)
 _UNIT = re.compile(r"%|[A-Za-zµμ]+(?:/[A-Za-z]+)*|(?:/[A-Za-z]+)+")
 _GLUE = "/#@$^&\\?*"  # directly before a number: it is part of something else
