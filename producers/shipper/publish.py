@@ -1,0 +1,175 @@
+"""Events to the broker, from a thread of its own: the reading loop never waits for the network.
+
+`send` puts an event into a queue and returns; `results` gives, later, one result for each. The caller bounds what is on
+its way (kafka-python 3 bounds nothing) and repeats what failed. Order: events are handed to the producer in the order of
+`send`, and the idempotent producer keeps one batch of a partition in flight at a time.
+"""
+
+from __future__ import annotations
+
+import collections
+import logging
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka import errors as kafka_errors
+
+from runtime.broker import client_options
+from runtime.retry import Backoff, LogLimiter
+from runtime.settings import KafkaSettings
+from schemas.events import Event, encode
+from schemas.topic import MESSAGE_LIMIT, PARTITIONS
+
+log = logging.getLogger("trainwire-shipper.publish")
+
+
+class Publisher(Protocol):
+    """Where events go. `token` is the caller's; each `send` gives exactly one result for it, in whatever order."""
+
+    def send(self, event: Event, token: Any) -> None: ...
+
+    def results(self) -> Iterator[tuple[Any, str]]:
+        """(token, "" or the word for why it failed) of what has been decided since the last call."""
+        ...
+
+    def problem(self) -> str | None:
+        """Why events cannot be delivered now, in a sentence; None when they can."""
+        ...
+
+
+class KafkaPublisher:
+    """The publisher for a real broker."""
+
+    def __init__(self, settings: KafkaSettings, client_id: str) -> None:
+        self._settings = settings
+        self._client_id = client_id
+        self._queue: queue.SimpleQueue[tuple[Event, Any] | None] = queue.SimpleQueue()
+        self._results: collections.deque[tuple[Any, str]] = collections.deque()
+        self._problem: str | None = "not connected to the broker yet"
+        self._closing = threading.Event()
+        self._limiter = LogLimiter()
+        self._thread = threading.Thread(target=self._run, name="publish", daemon=True)
+        self._thread.start()
+
+    def send(self, event: Event, token: Any) -> None:
+        self._queue.put((event, token))
+
+    def results(self) -> Iterator[tuple[Any, str]]:
+        while self._results:
+            yield self._results.popleft()
+
+    def problem(self) -> str | None:
+        return self._problem
+
+    def close(self, timeout: float) -> None:
+        """Give up what is still on its way after `timeout` seconds."""
+        self._closing.set()
+        self._queue.put(None)
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        producer = self._connect()
+        if producer is None:
+            return
+        while (item := self._queue.get()) is not None:
+            event, token = item
+            key, value, headers = encode(event)
+            try:
+                future = producer.send(self._settings.topic, value=value, key=key, headers=headers)
+            except kafka_errors.KafkaError as error:
+                self._failed(error, token)
+            except ValueError as error:  # kafka-python's word for a topic name that is not allowed
+                self._failed(error, token)
+            else:
+                future.add_callback(self._delivered, token)
+                future.add_errback(self._refused, token)
+        producer.close(timeout=1)
+
+    def _delivered(self, token: Any, _: Any) -> None:
+        self._problem = None
+        self._limiter.reset()
+        self._results.append((token, ""))
+
+    def _refused(self, token: Any, error: BaseException) -> None:
+        self._failed(error, token)
+
+    def _failed(self, error: BaseException, token: Any) -> None:
+        self._complain(error)
+        self._results.append((token, type(error).__name__))
+
+    def _complain(self, error: BaseException) -> None:
+        self._problem = f"{', '.join(self._settings.bootstrap)}: {error} ({_advice(error, self._settings)})"
+        if self._limiter.due(time.monotonic()):
+            log.warning("cannot deliver to the broker, trying on: %s", self._problem)
+
+    def _connect(self) -> KafkaProducer | None:
+        """A connected producer, however long it takes; None when closed before."""
+        backoff, failures = Backoff(), 0
+        while not self._closing.is_set():
+            try:
+                producer = KafkaProducer(**producer_options(self._settings, self._client_id))
+                try:
+                    self._ensure_topic()
+                except BaseException:
+                    producer.close(timeout=0)
+                    raise
+            except (kafka_errors.KafkaError, OSError) as error:
+                failures += 1
+                self._complain(error)
+                self._closing.wait(backoff.wait(failures))
+            else:
+                if failures:
+                    log.info("connected to the broker")
+                self._problem = None
+                self._limiter.reset()
+                return producer
+        return None
+
+    def _ensure_topic(self) -> None:
+        topic = self._settings.topic
+        admin = KafkaAdminClient(**client_options(self._settings, self._client_id), bootstrap_timeout_ms=5000)
+        try:
+            if topic in admin.list_topics():
+                return
+            options = {"num_partitions": PARTITIONS, "configs": {"max.message.bytes": str(MESSAGE_LIMIT)}}
+            admin.create_topics({topic: options}, wait_for_metadata=True)
+            log.info("created topic %s with %d partitions", topic, PARTITIONS)
+        except kafka_errors.TopicAlreadyExistsError:
+            pass  # another shipper was faster
+        finally:
+            admin.close()
+
+
+def producer_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
+    """Every option that matters stated: with the defaults, a conflict turns idempotence off with a mere warning."""
+    return client_options(settings, client_id) | {
+        "enable_idempotence": True,
+        "acks": "all",
+        "compression_type": "lz4",
+        "linger_ms": 5,  # deltas were gathered already; a few of other files may join them
+        "batch_size": 512 * 1024,  # one batch of a partition is in flight at a time, so it must be worth its round trip
+        "max_request_size": MESSAGE_LIMIT,
+        "request_timeout_ms": 15_000,
+        "delivery_timeout_ms": 60_000,  # then it fails and is sent again from the tail's own queue
+        "max_block_ms": 5_000,
+        "bootstrap_timeout_ms": 5_000,
+        "reconnect_backoff_max_ms": 2_000,
+        "allow_auto_create_topics": False,  # the broker's defaults would give it one partition and 1 MiB
+        "metrics_enabled": False,
+    }
+
+
+def _advice(error: BaseException, settings: KafkaSettings) -> str:
+    if isinstance(error, kafka_errors.SaslAuthenticationFailedError | kafka_errors.UnsupportedSaslMechanismError):
+        return "check TRAINWIRE_KAFKA_SASL_MECHANISM, _USERNAME and _PASSWORD"
+    if isinstance(error, kafka_errors.AuthorizationError):
+        return f"the broker does not let this user write to or create topic {settings.topic}: change its ACLs"
+    if isinstance(error, kafka_errors.UnknownTopicOrPartitionError):
+        return f"topic {settings.topic} does not exist: create it with {PARTITIONS} partitions"
+    if isinstance(error, kafka_errors.MessageSizeTooLargeError):
+        return f"set max.message.bytes of topic {settings.topic} to {MESSAGE_LIMIT}"
+    return "check TRAINWIRE_KAFKA_BOOTSTRAP and TRAINWIRE_KAFKA_SECURITY_PROTOCOL, and whether the broker runs"

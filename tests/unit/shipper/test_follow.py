@@ -1,0 +1,98 @@
+"""Files through everything that happens to them (issue: equal headers, inode reuse, rotation, truncation, replacement)."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+
+import pytest
+
+from tests.unit.shipper.harness import Rig, numbered, stored, write
+
+
+@pytest.fixture
+def rig(tmp_path: pathlib.Path) -> Rig:
+    return Rig(tmp_path)
+
+
+def test_new_lines_arrive_once_and_half_lines_wait(rig: Rig, tmp_path: pathlib.Path) -> None:
+    log = tmp_path / "a.log"
+    write(log, "one\ntw")
+    rig.run()
+    assert rig.texts() == ["one\n"]
+    write(log, "o\nthree\n")
+    rig.run()
+    assert rig.texts() == ["one\ntwo\nthree\n"]
+    assert sum(len(d.value) for d in rig.sink.deltas()) == len("one\ntwo\nthree\n")
+
+
+def test_rename_and_a_new_file_at_the_path(rig: Rig, tmp_path: pathlib.Path) -> None:
+    log = tmp_path / "x.log"
+    write(log, numbered(1, 100))
+    rig.run()
+    write(log, numbered(101, 120))
+    log.rename(tmp_path / "x.log.1")
+    write(log, numbered(201, 220))
+    write(tmp_path / "x.log.1", numbered(121, 130))
+    rig.run(3)
+    assert rig.texts() == [numbered(1, 130), numbered(201, 220)]
+
+
+def test_b07_renames_while_the_broker_is_away(rig: Rig, tmp_path: pathlib.Path) -> None:
+    log = tmp_path / "x.log"
+    write(log, numbered(1, 3))
+    rig.run()
+    rig.sink.away = True
+    for turn in range(5):
+        write(log, numbered(turn * 5000, turn * 5000 + 4999, "row"))
+        rig.run(0.4)
+        for old in range(turn, 0, -1):
+            (tmp_path / f"x.log.{old}").rename(tmp_path / f"x.log.{old + 1}")
+        log.rename(tmp_path / "x.log.1")
+    write(log, "last\n")
+    rig.run(5)
+    rig.sink.away = False
+    rig.run(5)
+    want = [numbered(1, 3) + numbered(0, 4999, "row")] + [numbered(t * 5000, t * 5000 + 4999, "row") for t in range(1, 5)]
+    assert rig.texts() == sorted([*want, "last\n"])
+
+
+def test_copytruncate_takes_the_rest_from_the_copy(rig: Rig, tmp_path: pathlib.Path) -> None:
+    log = tmp_path / "x.log"
+    write(log, numbered(1, 100))
+    rig.run()
+    write(log, numbered(101, 200))
+    shutil.copy(log, tmp_path / "x.log.1")
+    with log.open("r+") as file:
+        file.truncate(0)
+    rig.run(0.3)
+    write(log, numbered(301, 310))
+    rig.run(3)
+    assert rig.texts() == [numbered(1, 200), numbered(301, 310)]
+
+
+def test_b17_truncation_then_restarts(rig: Rig, tmp_path: pathlib.Path) -> None:
+    log = tmp_path / "x.log"
+    write(log, numbered(1, 100))
+    rig.run()
+    log.write_text("")
+    write(log, numbered(1, 5, "new"))
+    rig.run(3)
+    for _ in range(3):
+        rig.restart()
+        rig.run(3)
+    assert rig.texts() == sorted([numbered(1, 100), numbered(1, 5, "new")])
+    assert len(rig.sink.deltas()) == 2
+
+
+def test_kill_continues_the_same_reading(rig: Rig, tmp_path: pathlib.Path) -> None:
+    log = tmp_path / "x.log"
+    write(log, numbered(1, 100))
+    rig.run()
+    rig.restart()
+    write(log, numbered(101, 110))
+    rig.run()
+    deltas = rig.sink.deltas()
+    assert [d.value.decode() for d in deltas] == [numbered(1, 100), numbered(101, 110)]
+    assert len({d.reading for d in deltas}) == 1
+    assert stored(deltas)
