@@ -2,31 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import cramjam
 
 from deploy.local.errors import CANNOT_DECOMPRESS, NOT_IMPLEMENTED, EngineError
 
-# In the order in which an answer prefers them: the cheap ones first, because both ends are on one machine.
-_MODULES = {"lz4": cramjam.lz4, "zstd": cramjam.zstd, "gzip": cramjam.gzip, "br": cramjam.brotli, "deflate": cramjam.zlib}
-_COMPRESS: dict[str, Callable[[bytes], bytes]] = {
-    "lz4": lambda data: bytes(cramjam.lz4.compress(data)),
-    "zstd": lambda data: bytes(cramjam.zstd.compress(data, level=1)),
-    "gzip": lambda data: bytes(cramjam.gzip.compress(data, level=3)),
-    "br": lambda data: bytes(cramjam.brotli.compress(data, level=4)),
-    "deflate": lambda data: bytes(cramjam.zlib.compress(data, level=3)),
+# In the order in which an answer prefers them, each at a cheap level: both ends are on one machine.
+_MODULES: dict[str, tuple[Any, int]] = {
+    "lz4": (cramjam.lz4, 1),
+    "zstd": (cramjam.zstd, 1),
+    "gzip": (cramjam.gzip, 3),
+    "br": (cramjam.brotli, 4),
+    "deflate": (cramjam.zlib, 3),
 }
+
+
+class Stream:
+    """Compresses an answer piece by piece; with no encoding it hands the pieces through."""
+
+    def __init__(self, encoding: str | None) -> None:
+        module, level = _MODULES[encoding] if encoding else (None, 0)
+        self._compressor = module.Compressor(level) if module else None
+
+    def add(self, data: bytes) -> bytes:
+        """What can be sent now."""
+        if self._compressor is None:
+            return data
+        self._compressor.compress(data)
+        return bytes(self._compressor.flush())
+
+    def end(self) -> bytes:
+        return bytes(self._compressor.finish()) if self._compressor else b""
+
+
+def compress(encoding: str, data: bytes) -> bytes:
+    module, level = _MODULES[encoding]
+    compressor = module.Compressor(level)
+    compressor.compress(data)
+    return bytes(compressor.finish())
 
 
 def negotiate(accept: str) -> str | None:
     """The encoding for an answer out of an `Accept-Encoding` header; None for plain."""
     wanted = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
-    return next((name for name in _COMPRESS if name in wanted), None)
-
-
-def compress(name: str, data: bytes) -> bytes:
-    return _COMPRESS[name](data)
+    return next((name for name in _MODULES if name in wanted), None)
 
 
 def decompress(name: str, data: bytes) -> bytes:
@@ -37,6 +57,6 @@ def decompress(name: str, data: bytes) -> bytes:
     if name not in _MODULES:
         raise EngineError(NOT_IMPLEMENTED, "NOT_IMPLEMENTED", f"Unknown compression method: {name}")
     try:
-        return bytes(_MODULES[name].decompress(data))
+        return bytes(_MODULES[name][0].decompress(data))
     except cramjam.DecompressionError as error:
         raise EngineError(CANNOT_DECOMPRESS, "CANNOT_DECOMPRESS", f"The body is no {name}: {error}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,8 @@ class Query:
     settings: Mapping[str, str]
     params: Mapping[str, str]  # in ClickHouse's escaped form, as `param_*` of the URL carries them
     database: str
-    reader: bool  # may only read
+    reader: bool  # may only say what reads
+    readonly: bool  # and the engine is told so
     default_format: str
     session: str = ""
     session_timeout: int = SESSION_TIMEOUT
@@ -57,7 +58,7 @@ class Summary:
 @dataclasses.dataclass
 class Answer:
     format: str
-    chunks: Iterator[bytes]
+    chunks: Generator[bytes, None, None]
     summary: Summary
 
 
@@ -85,8 +86,9 @@ class Engine:
             with _engine_errors():
                 self._prepare(lease, query, settings)
                 answer = self._execute(lease.connection, query, statement)
-            yield answer
-            lease.clean = not statement.keeps and next(answer.chunks, None) is None
+            with contextlib.closing(answer.chunks):  # before the connection goes: an unread rest is cancelled
+                yield answer
+                lease.clean = not statement.keeps and next(answer.chunks, None) is None
 
     def close(self) -> None:
         self._connections.close()
@@ -131,9 +133,9 @@ class Engine:
 
         (Grafana's data source sends max_execution_time with each query.)
         """
-        if query.reader and query.settings.get("readonly", "2") not in ("1", "2"):
+        if query.readonly and query.settings.get("readonly", "2") not in ("1", "2"):
             raise EngineError(READONLY, "READONLY", "Cannot modify 'readonly' setting in readonly mode")
-        return {**query.settings, "readonly": "2"} if query.reader else dict(query.settings)
+        return {**query.settings, "readonly": "2"} if query.readonly else dict(query.settings)
 
     def _prepare(self, lease: Lease, query: Query, settings: dict[str, str]) -> None:
         """Bring a connection into the state that the request asks for."""
@@ -141,47 +143,56 @@ class Engine:
         if query.database and (query.session or lease.fresh):
             run(f"USE {_name(query.database)}")
         changes = dict(settings) if query.session or lease.fresh else {}
-        if query.session and query.reader and not lease.fresh:
+        if query.session and query.readonly and not lease.fresh:
             del changes["readonly"]  # it stands since the first query, and cannot be set again under itself
         changes |= {f"param_{name}": value for name, value in query.params.items()}
         if changes:
             run("SET " + ", ".join(f"{_setting(name)} = {_literal(value)}" for name, value in changes.items()))
 
     def _execute(self, connection: Connection, query: Query, statement: Statement) -> Answer:
-        summary = Summary()
-        begun = time.monotonic()
+        raw: Any = connection._conn  # the wrapper takes no bytes, and hides the figures of a stream's chunks
+        summary, begun = Summary(), time.monotonic()
         if statement.data is not None:
-            inserter = connection.send_insert(statement.head, statement.format or "Values")
-            with inserter:
+            form = statement.format or "Values"
+            inserter = raw.send_insert(statement.head, form)
+            try:
                 if data := query.sql[statement.data :]:
-                    inserter.append(data)  # type: ignore[no-untyped-call]  # chDB types only some of its methods
-                done = inserter.finish()
-            summary.written_rows, summary.written_bytes = done.rows_written, done.bytes_written
+                    raw.insert_append(inserter, data)
+            except RuntimeError:
+                raw.insert_cancel(inserter)
+                raise
+            done = raw.insert_done(inserter)
+            summary.written_rows, summary.written_bytes = done.rows_written(), done.bytes_written()
             summary.elapsed = time.monotonic() - begun
-            return Answer(statement.format or "Values", iter(()), summary)
+            return Answer(form, _whole(b""), summary)
         output = statement.format or query.default_format
         if statement.reads and output.lower() in STREAMED:
-            return Answer(output, self._stream(connection, statement.head, output, summary, begun), summary)
-        result = connection.query(statement.head, output)
+            return Answer(output, _stream(raw, statement.head, output, summary, begun), summary)
+        result = raw.query(statement.head, output, params={})
         _add(summary, result, begun)
-        return Answer(output, iter((result.bytes(),)), summary)
+        return Answer(output, _whole(result.bytes()), summary)
 
-    @staticmethod
-    def _stream(connection: Connection, sql: str, output: str, summary: Summary, begun: float) -> Iterator[bytes]:
-        raw: Any = connection._conn  # the wrapper's own iterator hides the chunk's figures
-        with _engine_errors():
-            result = raw.send_query(sql, output, params={})
-        try:
-            while True:
-                with _engine_errors():
-                    chunk = raw.streaming_fetch_result(result)
-                if chunk is None or not chunk.rows_read():
-                    return
-                _add(summary, chunk, begun)
-                yield chunk.bytes()
-        except GeneratorExit:
-            raw.streaming_cancel_query(result)
-            raise
+
+def _whole(data: bytes) -> Generator[bytes, None, None]:
+    if data:
+        yield data
+
+
+def _stream(raw: Any, sql: bytes, output: str, summary: Summary, begun: float) -> Generator[bytes, None, None]:
+    """The result piece by piece; the engine computes no further than is read."""
+    with _engine_errors():
+        result = raw.send_query(sql, output, params={})
+    try:
+        while True:
+            with _engine_errors():
+                chunk = raw.streaming_fetch_result(result)
+            if chunk is None or not chunk.rows_read():
+                return
+            _add(summary, chunk, begun)
+            yield chunk.bytes()
+    except GeneratorExit:
+        raw.streaming_cancel_query(result)
+        raise
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from deploy.local.lexer import Kind, Token, tokens
 class Statement:
     """`head` is what the engine parses as SQL; `data` begins the bytes that an INSERT brings along (None: it brings none)."""
 
-    head: str
+    head: bytes
     found: list[Token]
     format: str  # of the answer, or of an INSERT's data; empty: not said
     data: int | None
@@ -49,12 +49,12 @@ def parse(sql: bytes) -> Statement:
             inserts = True
         elif inserts and depth == 0 and found[0].word() == "INSERT":
             if word == "VALUES" and previous not in ("FORMAT", "INTO", "TABLE"):
-                return Statement(_text(sql[: token.start]), found, "Values", token.end)
+                return Statement(sql[: token.start], found, "Values", token.end)
             if previous == "FORMAT" and token.kind is Kind.WORD:
-                return Statement(_text(sql[: found[-2].start]), found, token.text, _data_start(sql, token.end))
+                return Statement(sql[: found[-2].start], found, token.text, _data_start(sql, token.end))
             if word in ("SELECT", "WITH", "WATCH"):
                 inserts = False  # INSERT … SELECT: the rest is a query
-    return Statement(_text(sql), found, _answer_format(found), len(sql) if inserts and found[0].word() == "INSERT" else None)
+    return Statement(sql, found, _answer_format(found), len(sql) if inserts and found[0].word() == "INSERT" else None)
 
 
 def _answer_format(found: list[Token]) -> str:
@@ -78,7 +78,3 @@ def _data_start(sql: bytes, position: int) -> int:
     if sql.startswith(b"\r\n", position):
         return position + 2
     return position + 1 if sql.startswith(b"\n", position) else position
-
-
-def _text(sql: bytes) -> str:
-    return sql.decode("utf-8", "surrogateescape")
