@@ -51,6 +51,7 @@ WORKER = {
         "inserts and queries that failed for now and are tried again, by error",
     ),
     "worker_rejected_rows_total": ("counter", ("table",), "rows that the store refused for good, isolated from their batch"),
+    "worker_unfit_values_total": ("counter", (), "steps and values that fit no column, stored as absent"),
     "worker_clamped_times_total": ("counter", (), "times out of range, replaced by the time of arrival"),
     "worker_extract_seconds_total": ("counter", (), "time spent in extraction"),
     "worker_lag_messages": ("gauge", ("partition",), "messages in the topic behind the committed offset"),
