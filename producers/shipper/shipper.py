@@ -65,6 +65,8 @@ class Shipper:
             self.save(now)
         if self.pump.leaving or self.pump.in_flight > self.settings.shipper.in_flight // 2:
             return now + BUSY
+        if self.pump.in_flight:
+            return now + self.settings.files.poll
         return max(now + 0.001, min(self.follower.due(), self.pump.due(now), now + self.settings.shipper.heartbeat))
 
     def leave(self, reason: str, now: float) -> None:
