@@ -17,6 +17,7 @@ _runs: Dict[int, Run] = {}  # also keeps them: a run that the script let go of s
 _hooked = False
 _previous: Any = None  # what SIGTERM did before; the signal module's own type has four shapes
 _finalizer_pid = 0  # the process whose multiprocessing ends our files
+_fork = threading.local()  # `mask`: which signals the thread that forks had blocked before
 _handling = False  # whether SIGTERM comes to us
 
 
@@ -28,7 +29,7 @@ def remember(run: Run) -> None:
         _hooked = True
         atexit.register(_at_exit)
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
+            os.register_at_fork(before=_before_fork, after_in_parent=_unblock, after_in_child=_after_fork)
 
 
 def forget(run: Run) -> None:
@@ -44,6 +45,9 @@ def _at_exit() -> None:
 
 
 def _before_fork() -> None:
+    """Python forgets a signal that reaches a child before it is set up; a blocked one waits until nothing of ours is there."""
+    if _handling:
+        _fork.mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     for run in list(_runs.values()):
         run.before_fork()
 
@@ -53,6 +57,14 @@ def _after_fork() -> None:
     for run in list(_runs.values()):
         run.after_fork()
     _unhook_signal()
+    _unblock()
+
+
+def _unblock() -> None:
+    mask = getattr(_fork, "mask", None)
+    if mask is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        _fork.mask = None
 
 
 def speaks() -> None:

@@ -326,7 +326,7 @@ class Writer:
             count, self._dropped = self._dropped, 0
         if not count or self._file is None:
             return True
-        message = f"{count} records did not fit into memory while the disk took none; the oldest were dropped"
+        message = f"{count} records did not fit into memory before the disk took them; the oldest were dropped"
         begun = self._file.append([records.event(_now(), "dropped", message, {"records": count}, []).encode()])
         if not begun:
             with self._lock:
@@ -339,7 +339,7 @@ class Writer:
     def _trouble(self, error: Optional[OSError]) -> None:
         self._complain(
             "log file does not take records",
-            f"{error} ({self._folder}); up to {self._buffer_bytes >> 20} MiB wait in memory, training goes on",
+            f"{error} ({self._folder}); up to {self._buffer_bytes:,} bytes wait in memory, training goes on",
         )
 
     def _empty(self) -> bool:

@@ -73,7 +73,7 @@ PARAMS: list[dict[str, Any]] = [
         "说明": "基线",
     }
 ]
-DROPPED = "3 records did not fit into memory while the disk took none; the oldest were dropped"
+DROPPED = "3 records did not fit into memory before the disk took them; the oldest were dropped"
 EVENTS: list[tuple[str, str | None, dict[str, Any]]] = [
     ("checkpoint", None, {}),
     ("checkpoint", "saved", {"path": "out/5.pt", "step": 5, "best": True, "loss": math.nan}),
