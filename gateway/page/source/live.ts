@@ -1,0 +1,62 @@
+// The live stream of a task, shared by the parts of the page. The browser itself comes back where it was.
+
+import { address, type News, type Task, type TaskEvent } from "./api";
+
+export interface State {
+  task: Task;
+  pipeline: TaskEvent[];
+}
+
+export interface Listener {
+  news?: (news: News) => void;
+  state?: (state: State) => void;
+  problem?: (problem: string) => void;
+}
+
+export class Live {
+  private source: EventSource | null = null;
+  private listeners = new Set<Listener>();
+  private again = 0;
+  private place: string;
+
+  constructor(
+    private task: string,
+    cursor: string,
+  ) {
+    this.place = cursor;
+    this.open();
+  }
+
+  listen(listener: Listener): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  close(): void {
+    clearTimeout(this.again);
+    this.source?.close();
+    this.listeners.clear();
+  }
+
+  private open(): void {
+    const source = new EventSource(address(`tasks/${this.task}/live`, { after: this.place }));
+    this.source = source;
+    source.addEventListener("open", () => this.tell("problem", ""));
+    source.addEventListener("new", (event) => {
+      this.place = event.lastEventId;
+      this.tell("news", JSON.parse(event.data) as News);
+    });
+    source.addEventListener("state", (event) => this.tell("state", JSON.parse(event.data) as State));
+    source.addEventListener("problem", (event) => this.tell("problem", (JSON.parse(event.data) as { detail: string }).detail));
+    source.addEventListener("error", () => {
+      this.tell("problem", "The live stream is interrupted; it goes on by itself.");
+      if (source.readyState !== EventSource.CLOSED) return; // the browser tries again
+      source.close(); // refused: by a gateway that starts, or has too many streams
+      this.again = window.setTimeout(() => this.open(), 2000);
+    });
+  }
+
+  private tell<K extends keyof Listener>(kind: K, what: Parameters<NonNullable<Listener[K]>>[0]): void {
+    for (const listener of [...this.listeners]) (listener[kind] as ((what: unknown) => void) | undefined)?.(what);
+  }
+}
