@@ -47,6 +47,7 @@ AWAY = 2.0  # s without growth after which a deleted file has no writer any more
 MOVED = 60.0  # … and one that was moved out of sight
 MISSING = 5.0  # s in which a file of the checkpoint may be found
 COPY = 10.0  # s in which a new file with a weak likeness in name waits for its content to differ
+TICK = 0.05  # s for which a modification time may stand still
 TROUBLE = 5.0  # s between tries at a file that cannot be opened or read
 
 
@@ -131,15 +132,16 @@ class Follower:
     def is_copy(self, item: Followed, now: float) -> bool:
         """Whether a file without an id yet looks like a copy of a followed one, and must wait."""
         folder, name = os.path.split(item.place)
-        for original in self._originals(folder, name):
+        for original in self._originals(folder, name, item.held_by):
             if original is item or not self._equal_so_far(item, original):
                 continue
-            if item.held_since is None:
+            if item.held_by is None:
                 item.held_since = now
                 log.info("%s has the same content as %s so far: taken for a copy, not read", item.place, original.place)
-            strong = original.away_since is not None or name.startswith(os.path.basename(original.place))
-            return strong or now - item.held_since < COPY
-        item.held_since = None
+            item.held_by = original
+            likely = original.away_since is not None or name.startswith(os.path.basename(original.tail.ref.path))
+            return likely or now - item.held_since < COPY
+        item.held_by = None
         return False
 
     def begin_again(self, item: Followed, reason: str, now: float) -> None:
@@ -326,10 +328,15 @@ class Follower:
             self._shrunk(item, status.st_size, now)
         else:
             item.away_since = None
-            if item.shrunk_since is not None or status.st_mtime_ns != tail.mtime or tail.restored:
+            if item.shrunk_since is not None or tail.restored or self._written(tail, status.st_mtime_ns):
                 self._check(item, now)
             if item.tail is tail and tail.inode == (status.st_dev, status.st_ino):
                 self._grown(item, status.st_size, status.st_mtime_ns, now)
+
+    def _written(self, tail: Tail, mtime: int) -> bool:
+        """Whether the file may have been written to since the last look. A time stamp stands still for a tick (4 ms and more):
+        one that was young then says nothing about what came after the look within the same tick."""
+        return mtime != tail.mtime or mtime / 1e9 > self._wall() - TICK
 
     def _check(self, item: Followed, now: float) -> None:
         """Something was written: verify that the bytes before the offset are the same."""
@@ -382,13 +389,13 @@ class Follower:
         old, since = tail.real, tail.mtime
         assert old is not None  # noqa: S101  # the caller looked there
         place = locate.renamed(tail, self._known) if tail.inode is not None else None
-        if place is not None and (not tail.head.length or locate.holds(place, tail)):
+        fd = self.handles.held(item)  # while it is open, its inode cannot have been given to another file
+        if place is not None and (fd is not None or not tail.head.length or locate.holds(place, tail)):
             found = discovery.look(place)
             if found is not None:
                 self._settle_in(item, found, now)
                 self._newcomers(old, since, now)
                 return
-        fd = self.handles.held(item)
         newcomer = discovery.look(old) if status is not None else None
         if newcomer is not None and self._same_again(item, newcomer, fd):
             if tail.restored:
@@ -470,6 +477,7 @@ class Follower:
 
     def _settle_in(self, item: Followed, found: Found, now: float) -> None:
         """The file stands at `found` now. A claim of a file without an id on it is dropped."""
+        same_content = found.inode != item.tail.inode
         other = self._inodes.get(found.inode)
         if other is not None and other is not item and not other.tail.named:
             self.give_up(other, "the place of a followed file", remember=False)
@@ -480,7 +488,7 @@ class Follower:
         tail.size, tail.mtime, tail.stalled = found.size, found.mtime, None
         item.away_since = item.shrunk_since = None
         item.away_reason = item.end_reason = ""
-        tail.complete = tail.sent.offset > found.size
+        tail.complete = same_content and tail.sent.offset > found.size  # a copy that lacks the last bytes, which we have
         self._inodes[found.inode] = item
         self._places[found.real] = item
         self.ending.pop(item, None)
@@ -532,9 +540,9 @@ class Follower:
             os.close(handle)
         return True
 
-    def _originals(self, folder: str, name: str) -> list[Followed]:
+    def _originals(self, folder: str, name: str, before: Followed | None) -> list[Followed]:
         """Files that one of this name could be a copy of: by rotation's naming beside it, or any that is away."""
-        out = []
+        out = [before] if before is not None and not before.dropped else []
         for base in identity.bases(name):
             other = self._places.get(os.path.join(folder, base))
             if other is not None and other.tail.named:
@@ -551,7 +559,7 @@ class Follower:
             size = item.tail.size
             fd = self.handles.held(original)
             whole = os.fstat(fd).st_size if fd is not None and theirs is not None else 0
-            if theirs is None or whole < original.tail.sent.offset:  # its bytes are gone: only their hashes are left
+            if theirs is None or not original.tail.intact(theirs, whole):  # its bytes are gone: only their hashes are left
                 return original.tail.matches(read, size)
         except (OSError, TemporaryError):
             return False

@@ -151,7 +151,7 @@ class Pump:
         if pending.after.continuation == "1" or pending.delta.elided:
             self._long(item, pending)
         tail.accept(pending)
-        item.held_since = None
+        item.held_by = None
         if item.end_reason == "end-record":  # it goes on after all
             item.end_reason, item.end_sent_at, item.end_done_at = "", None, None
             follower.ending.pop(item, None)

@@ -82,6 +82,10 @@ class Tail:
         """Whether another file of `size` bytes holds what was read of this one."""
         return any(same(self.head, mark, read, size) for mark in self._marks_within(size))
 
+    def intact(self, read: Read, size: int) -> bool:
+        """Whether its own file still holds what was read of it."""
+        return same(self.head, self.sent, read, size)
+
     def _marks_within(self, size: int) -> list[Position]:
         """The latest known position that a file of `size` bytes could reach, if any."""
         for mark in (self.sent, *reversed(self.marks), self.acked):
