@@ -14,7 +14,7 @@ from schemas.events import Delta, FileRef
 from schemas.framing import Container
 from stream_jobs.archive import Archive
 from stream_jobs.batch import Batch, Entry, Inserts
-from stream_jobs.extract import EXTRACTOR_VERSION, Options, State, extract
+from stream_jobs.extract import Options, State, extract
 from stream_jobs.ledger import COLD, FileLedger, Run, revision
 
 
@@ -31,7 +31,7 @@ class About:
 
 def next_number(file: FileLedger) -> int:
     """The next replay number of this extractor version for a file."""
-    used = [run.revision & 0xFFFFFFFF for run in file.runs if run.revision >> 32 == EXTRACTOR_VERSION]
+    used = [run.revision & 0xFFFFFFFF for run in file.runs if run.revision >= revision(0)]
     return max([COLD, *used]) + 1
 
 

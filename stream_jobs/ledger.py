@@ -30,8 +30,9 @@ COLD = 1
 MARKS_KEPT = 256  # a file; older ones are asked from the store when a delta needs them
 
 
-def revision(replay: int, version: int = EXTRACTOR_VERSION) -> int:
-    return version << 32 | replay
+def revision(replay: int) -> int:
+    """An extraction by this version, as the store keeps it: (version, replay number) in one ordered number."""
+    return EXTRACTOR_VERSION << 32 | replay
 
 
 @dataclass(slots=True)
@@ -234,8 +235,8 @@ class FileLedger:
         ours = dict(zip(lines.offsets, zip(lines.ends, lines.texts, strict=True), strict=True))
         for offset, end, text in stored:
             if ours.get(offset) != (end, text):
-                if end > delta.end and offset in ours and text.startswith(ours[offset][1]):
-                    continue  # the delta ends within that line, as a tail without "\n" does
+                if piece.value[-1:] != b"\n" and offset == lines.offsets[-1] and text.startswith(lines.texts[-1]):
+                    continue  # the delta ends within that line, with a tail that was no line yet
                 at = bisect.bisect_right(lines.offsets, offset) - 1
                 return lines.offsets[at] if at >= 0 else a
         return "equal"
