@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import math
 import re
+import zlib
 
 from schemas.framing import Lines
-from stream_jobs.extract import bars, names, numbers, objects, pairs, prefixes, records, tables, times
+from stream_jobs.extract import happenings, names, numbers, plans, prefixes, records, tables, times
+from stream_jobs.extract.columns import Gatherer
 from stream_jobs.extract.options import Options
-from stream_jobs.extract.reading import Counter, Reading, Span
+from stream_jobs.extract.plans import Line, Plan
 from stream_jobs.extract.rows import Events, Points
-from stream_jobs.extract.state import Context, State
+from stream_jobs.extract.state import NON_FINITE_NAMES, Context, State
 
 EXTRACTOR_VERSION = 1  # part of a row's revision: raise it whenever the same line may give other rows
 DEFAULT = Options()
 _BOX_STEPS = {"total_timesteps", "timesteps_total", "num_timesteps", "global_step", "step"}
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])|[\x00-\x08\x0b-\x1f\x7f]")
+_REMEMBER = 2  # a form seen so often is worth a regular expression
+_DUMP_LINES = 1000
+_WARNINGS = 256  # different warnings told of one file
+_MESSAGE = 1000  # characters of an event's message
 
 
 def extract(state: State, lines: Lines, options: Options = DEFAULT) -> tuple[State, Points, Events]:
@@ -23,198 +29,252 @@ def extract(state: State, lines: Lines, options: Options = DEFAULT) -> tuple[Sta
 
     Pure: the same bytes give the same rows, however they were cut into calls; `state` is not changed.
     """
-    state = state.copy()
-    points, events = Points(), Events()
-    texts = lines.texts
-    count = len(texts)
-    at = 0
+    work = Extraction(state.copy(), options)
+    texts, continuations = lines.texts, lines.continuations
+    count, at = len(texts), 0
     while at < count:
-        if at in lines.continuations:
+        text = texts[at]
+        if at in continuations:
             at += 1
-        elif texts[at].startswith(records.PREFIX):
+        elif text.startswith(records.PREFIX):
             end = at + 1
-            while end < count and texts[end].startswith(records.PREFIX) and end not in lines.continuations:
+            while end < count and texts[end].startswith(records.PREFIX) and end not in continuations:
                 end += 1
-            block, indexes = texts[at:end], list(range(at, end))
-            if not records.read_block(block, indexes, points):
-                for index, text in zip(indexes, block, strict=True):
-                    if not records.read_record(text, index, points, events, options.name_characters):
-                        _text(state, text, index, points, events, options)
+            work.records(texts[at:end], at)
             at = end
         else:
-            _text(state, texts[at], at, points, events, options)
+            work.line(text, at)
             at += 1
-    return state, points, events
+    work.gatherer.flush()
+    return work.state, work.points, work.events
 
 
 def clean(text: str) -> str:
-    r"""Without terminal control sequences; where one stood between two words, a blank stands."""
-    return _ANSI.sub("", text) if not text.isprintable() else text
+    """Without terminal control sequences and characters."""
+    return text if text.isprintable() else _ANSI.sub("", text)
 
 
-def _text(state: State, text: str, index: int, points: Points, events: Events, options: Options) -> None:
-    text = clean(text)
-    if not text or text.isspace():
-        return
-    prefix = prefixes.peel(text)
-    context = state.context(prefix.stream)
-    body = text[prefix.end :]
-    time = times.parse(text[slice(*prefix.stamp)], options.zone_minutes) if prefix.stamp else None
-    if context.depth and _dump(context, body):
-        return
-    if _table(context, body, index, time, points):
-        return
-    opened = tables.header(bars.strip(body, Reading()))
-    if opened is not None:
-        context.table, context.misses = (opened.kind, opened.columns), 0
-        return
-    reading = read(body)
-    apply(context, body, reading, index, time, points, options)
-    if not reading.pairs:
-        _open_dump(context, body)
+class Extraction:
+    """The work of one call: a state of its own, and the rows so far."""
 
+    def __init__(self, state: State, options: Options) -> None:
+        self.state = state
+        self.options = options
+        self.points = Points()
+        self.events = Events()
+        self.gatherer = Gatherer(self.points)
+        self.last: Line | None = None
 
-def _open_dump(context: Context, body: str) -> None:
-    end = body.rstrip()[-1:]
-    if end and end in "({":
-        context.depth, context.dump_lines = 1, 0
-    elif body.lstrip().startswith("(") and body.count("(") > body.count(")"):
-        context.depth, context.dump_lines = 1, 0
+    def records(self, block: list[str], start: int) -> None:
+        """Lines that begin as the SDK's records do."""
+        self.gatherer.flush()
+        indexes = list(range(start, start + len(block)))
+        if records.read_block(block, indexes, self.points):
+            return
+        for index, text in zip(indexes, block, strict=True):
+            before = len(self.points)
+            if not records.read_record(text, index, self.points, self.events, self.options.name_characters):
+                self.line(text, index)
+                self.gatherer.flush()
+                continue
+            for i in range(before, len(self.points)):
+                if not math.isfinite(self.points.value[i]):
+                    self._non_finite(self.points.name[i], self.points.value[i], index, self.points.step[i], self.points.time[i])
 
+    def line(self, text: str, index: int) -> None:
+        """Any other line. A form that was seen before is read by its regular expression."""
+        last = self.last
+        guess = last.follow if last is not None else None
+        if guess is not None:
+            found = guess.match(text)
+            if found is not None:
+                context = self.state.context(guess.stream)
+                if not context.depth and not context.trace and context.table == guess.plan.table:
+                    self.last = guess
+                    strings = found.groups()
+                    time = None
+                    if guess.stamped:
+                        time = times.parse(strings[0], self.options.zone_minutes)
+                        strings = strings[1:]
+                    self._apply(context, guess.plan, strings, text, index, time, guess.level)
+                    return
+        line = self._slow(text, index)
+        if last is not None and line is not None:
+            last.follow = line
+        self.last = line or last
 
-def _dump(context: Context, body: str) -> bool:
-    """Inside a dump over several lines, such as a printed model or configuration: nothing in it is a metric."""
-    context.dump_lines += 1
-    context.depth += min(body.count("(") + body.count("{"), 1000) - min(body.count(")") + body.count("}"), 1000)
-    if context.depth <= 0 or context.dump_lines > 1000:
-        context.depth = 0
-    return True
+    def _slow(self, text: str, index: int) -> Line | None:
+        """Read a line anew; gives back its form where that is worth remembering."""
+        text = clean(text)
+        if not text or text.isspace():
+            return None
+        prefix = prefixes.peel(text)
+        context = self.state.context(prefix.stream)
+        body = text[prefix.end :]
+        time = times.parse(text[slice(*prefix.stamp)], self.options.zone_minutes) if prefix.stamp else None
+        if context.trace and self._trace(context, body, index, time):
+            return None
+        if context.depth:
+            _dump(context, body)
+            return None
+        if not body or body.isspace() or self._box(context, body, index, time):
+            return None
+        plan, form = plans.plan_for(body, context.table)
+        strings = plans.strings(plan, form)
+        self._apply(context, plan, strings, text, index, time, prefix.level)
+        plan.uses += 1
+        if plan.uses < _REMEMBER or not plans.is_kept(body):
+            return None
+        return plans.line_for(plan, text, prefix)
 
+    def _apply(
+        self,
+        context: Context,
+        plan: Plan,
+        strings: tuple[str, ...] | list[str],
+        text: str,
+        index: int,
+        time: int | None,
+        level: str,
+    ) -> None:
+        """Give the line's pairs their step and epoch, and let the lines below know them."""
+        if context.table is not None:
+            context.misses = 0 if plan.row else context.misses + 1
+            if context.misses > tables.MISSES and context.table.kind != tables.CSV:
+                context.table = None
+        step = _integer(strings[plan.step]) if plan.step >= 0 else None
+        epoch = numbers.read(strings[plan.epoch]) if plan.epoch >= 0 else None
+        if epoch is not None:
+            context.epoch, context.step = epoch, step
+        elif step is not None:
+            context.step = step
+        else:
+            step = context.step
+        if epoch is None:
+            epoch = context.epoch
+        if plan.time >= 0:
+            time = times.parse(strings[plan.time], self.options.zone_minutes) or time
+        take = plan.started if context.started else plan.always
+        if plan.evidence:
+            context.started = True
+        if take.names:
+            raw: list[str] | tuple[str, ...]
+            if take.special:
+                raw = [strings[slot] if slot >= 0 else "" for slot in take.slots]
+            else:
+                raw = [strings[slot] for slot in take.slots]
+            if plan.commas:
+                raw = [string.replace(",", "") for string in raw]
+            self.gatherer.add(index, take.names, raw, step, epoch, time, plan.source, take.constants if take.special else None)
+            if take.special:
+                for name, slot, value in zip(take.names, take.slots, take.constants, strict=True):
+                    if slot < 0 and name not in self.state.non_finite:
+                        self._non_finite(name, value, index, step, time)
+            if take.cut:
+                self.events.add(index, "too_many_points", time, "", {"points": str(take.cut)}, step, epoch)
+        self.points.unparsed += plan.unparsed
+        if plan.done >= 0:
+            self._progress(context, plan, strings, index, time)
+        if plan.opens is not None:
+            context.table, context.misses = plan.opens, 0
+        elif plan.dump:
+            context.depth, context.dump_lines = 1, 0
+        if plan.happening is not None or level in ("WARNING", "WARN"):
+            self._happening(context, plan, text, index, time, step, epoch)
 
-def _table(context: Context, body: str, index: int, time: int | None, points: Points) -> bool:
-    """Read the line as part of a table that is open; False where it is none."""
-    if tables.is_rule(body):
-        context.section, context.box_step = "", None
-        return True
-    box = tables.box(body, context.section)
-    if box is not None and not (context.table is not None and context.table[0] == tables.PIPE and len(context.table[1]) > 2):
+    def _happening(
+        self, context: Context, plan: Plan, text: str, index: int, time: int | None, step: int | None, epoch: float | None
+    ) -> None:
+        kind = plan.happening or "warning"
+        text = clean(text).strip()
+        if kind == "traceback":
+            context.trace = (text[:_MESSAGE],)
+            return
+        if kind == "warning":
+            mark = zlib.crc32(plan.regex.encode())
+            if mark in self.state.warned or len(self.state.warned) >= _WARNINGS:
+                return
+            self.state.warned[mark] = None
+        if kind == "finished":
+            context.step = context.epoch = None
+            context.section = ""
+        self.events.add(index, kind, time, text[:_MESSAGE], {}, step, epoch)
+
+    def _progress(self, context: Context, plan: Plan, strings: tuple[str, ...] | list[str], index: int, time: int | None) -> None:
+        """Tell the progress of a bar, each time its whole percents move."""
+        done = _integer(strings[plan.done])
+        total = _integer(strings[plan.total]) if plan.total >= 0 else None
+        if done is None:
+            return
+        percent = done * 100 // total if total else -1
+        if percent == context.percent and total == context.total:
+            return
+        context.percent, context.total = percent, total
+        fields = {"done": str(done), "unit": "step"} | ({"total": str(total)} if total else {})
+        self.events.add(index, "progress", time, "", fields, None, None)
+
+    def _non_finite(self, name: str, value: float, index: int, step: int | None, time: int | None) -> None:
+        """Tell a metric's first NaN or infinity."""
+        known = self.state.non_finite
+        if name in known or len(known) >= NON_FINITE_NAMES:
+            return
+        known[name] = None
+        word = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        self.events.add(index, "non_finite", time, f"{name} is {word}", {"name": name, "value": word}, step, None)
+
+    def _trace(self, context: Context, body: str, index: int, time: int | None) -> bool:
+        """A line after a traceback began; False where it is none of it."""
+        if happenings.continues_trace(body):
+            if len(context.trace) < happenings.TRACE_LINES:
+                context.trace += (body[:_MESSAGE],)
+            return True
+        ends = happenings.ends_trace(body)
+        whole = "\n".join((*context.trace, body) if ends else context.trace)[: happenings.TRACE_CHARACTERS]
+        context.trace = ()
+        message = body.strip()[:_MESSAGE] if ends else "Traceback without an exception's name"
+        self.events.add(index, "exception", time, message, {"traceback": whole}, context.step, context.epoch)
+        kind = happenings.of(body, header=False) if ends else None
+        if kind in ("out_of_memory", "nccl_timeout"):
+            self.events.add(index, kind, time, message, {}, context.step, context.epoch)
+        return ends
+
+    def _box(self, context: Context, body: str, index: int, time: int | None) -> bool:
+        """Rules between rows, and boxes of names and values; False where the line is neither."""
+        first = body.lstrip()[0]
+        if first in tables.RULES and tables.is_rule(body):
+            context.section, context.box_step = "", None
+            return True
+        if first not in tables.PIPES or (
+            context.table is not None and context.table.kind == tables.PIPE and len(context.table.columns) > 2
+        ):
+            return False
+        box = tables.box(body, context.section)
+        if box is None:
+            return False
         context.section, name, value = box
         if name is None:
             return True
         if name.rsplit("/", 1)[-1] in _BOX_STEPS:
-            context.box_step = _integer(value)
-            context.step = context.box_step
+            context.step = context.box_step = _integer(value)
             context.started = True
         elif names.is_epoch(name):
-            context.epoch = float(value)
+            context.epoch = numbers.read(value)
             context.started = True
         elif not names.is_never(name):
-            points.add(index, 0, name[:256], numbers.read(value) or 0.0, context.box_step, context.epoch, time, "box")
+            self.gatherer.add(index, (name,), (value.replace(",", ""),), context.box_step, context.epoch, time, "box")
         return True
-    if context.table is None:
-        return False
-    table = tables.Table(*context.table)
-    stripped = bars.strip(body, Reading()) if "%" in body or "[" in body else body
-    found = tables.row(table, stripped.replace("|", " ") if stripped is not body and table.kind == tables.ALIGNED else stripped)
-    if found is None:
-        context.misses += 1
-        if context.misses > tables.MISSES and table.kind != tables.CSV:
-            context.table = None
-        return False
-    context.misses = 0
-    step = _integer(found.step) if found.step is not None else None
-    epoch = float(found.epoch) if found.epoch is not None else None
-    if epoch is not None:
-        context.epoch, context.step = epoch, step
-    elif step is not None:
-        context.step = step
-    context.started = True
-    if step is None and epoch is None:
-        step = context.step
-    epoch = context.epoch if epoch is None else epoch
-    for i, (name, value) in enumerate(zip(found.names, found.values, strict=True)):
-        number = numbers.read(value)
-        points.add(index, i, name[:256], math.nan if number is None else number, step, epoch, time, table.kind)
-    return True
 
 
-def read(body: str) -> Reading:
-    """What the text of one line says, whatever stood before it."""
-    reading = Reading()
-    rest = body
-    if "{" in body:
-        for start, end in objects.read(body, reading):
-            rest = f"{rest[:start]}|{' ' * (end - start - 1)}{rest[end:]}"
-    in_objects = len(reading.pairs)
-    rest = bars.strip(rest, reading)
-    pairs.read(rest, reading)
-    if in_objects:
-        reading.source = "json" if body.find('"') >= 0 else "dict"
-    elif reading.progress is not None:
-        reading.source = "bar"
-    return reading
-
-
-_CAFFE = re.compile(r"\s*(Train|Test) net output\b")
-
-
-def _split_of(body: str, reading: Reading, epoch: Counter | None) -> str:
-    """`train epoch: 1, loss: …` and Caffe's `Test net output`: the split that such a line puts before its names."""
-    if epoch is not None and reading.inner is None and epoch.total is None:
-        words = epoch.name.split()
-        if len(words) == 2 and words[0].islower() and words[0] in names.SPLITS:
-            return words[0]
-    caffe = _CAFFE.match(body)
-    return caffe[1] if caffe is not None else ""
-
-
-def _best(counters: list[Counter]) -> Counter | None:
-    return min(counters, key=lambda c: c.rank) if counters else None
+def _dump(context: Context, body: str) -> None:
+    """Inside a dump over several lines, such as a printed model or configuration: nothing in it is a metric."""
+    context.dump_lines += 1
+    context.depth += min(body.count("(") + body.count("{"), 1000) - min(body.count(")") + body.count("}"), 1000)
+    if context.depth <= 0 or context.dump_lines > _DUMP_LINES:
+        context.depth = 0
 
 
 def _integer(text: str) -> int | None:
+    if text.isdigit() and len(text) < 19:
+        return int(text)
     value = numbers.read(text)
     return int(value) if value is not None and value.is_integer() and abs(value) < 2**62 else None
-
-
-def apply(context: Context, body: str, reading: Reading, index: int, time: int | None, points: Points, options: Options) -> None:
-    """Give the line's pairs their step and epoch, and let the lines below know them."""
-    own_step, own_epoch = _best(reading.steps), _best(reading.epochs)
-    if reading.side:
-        own_step = None
-    elif own_step is None and reading.inner is not None:
-        own_step = reading.inner
-    in_dict = bool(reading.pairs) and reading.pairs[0].rule == "dict"
-    if own_step is None and reading.progress is not None and reading.progress.name == "tqdm" and reading.pairs and not in_dict:
-        own_step = reading.progress
-    step = _integer(body[slice(*own_step.at)]) if own_step is not None else None
-    epoch = numbers.read(body[slice(*own_epoch.at)]) if own_epoch is not None else None
-    evidence = own_step is not None or own_epoch is not None
-    if epoch is not None:
-        context.epoch, context.step = epoch, step
-    elif step is not None:
-        context.step = step
-    elif own_epoch is None:
-        step = context.step
-    if epoch is None:
-        epoch = context.epoch
-    split = _split_of(body, reading, own_epoch)
-    sure = any(pair.sure for pair in reading.pairs)
-    dotted = context.started and not evidence
-    place = 0
-    for pair in reading.pairs:
-        name = pair.name if isinstance(pair.name, str) else body[slice(*pair.name)]
-        text = body[slice(*pair.value)] if isinstance(pair.value, Span) else ""
-        if split and split.lower() not in name.lower():
-            name = f"{split} {name}"
-        if not pair.sure and not (evidence and (sure or pair.rule != "name value in a list")) and not (sure and in_dict):
-            if not dotted or names.is_hyper(name) or pair.rule.startswith("name value") or not ("." in text or "e" in text):
-                continue
-        value = numbers.read(text) if isinstance(pair.value, Span) else pair.value
-        if value is None:
-            continue
-        points.add(index, place, name[: options.name_characters], value, step, epoch, time, reading.source)
-        place += 1
-    points.unparsed += reading.unparsed
-    if evidence:
-        context.started = True

@@ -58,6 +58,7 @@ STEPS = (
     "ite",
 )
 _STEP_RANK = {name: rank for rank, name in enumerate(STEPS)}
+_NESTED_STEPS = {"global_step", "global_steps", "step", "iter", "iteration", "total_timesteps", "num_updates", "trainer_step"}
 WITHIN_EPOCH = {"batch", "batches", "minibatch", "mini_batch", "micro_step"}
 _EPOCHS = {"epoch", "epochs", "ep", "current_epoch", "epoch_num", "train_epoch", "epoch_id", "cur_epoch"}
 _TABLE_STEPS = {"#", "iter_num"}
@@ -81,7 +82,7 @@ _METRIC_WORDS = set(
     stdev tagger ner parser senter spans_sc cats_score las uas""".split()
 )
 _METRIC_TAIL = re.compile(
-    r"(?:loss|acc|accuracy|error|auc|f1|lr|mse|mae|rmse|norm|reward|score|ppl)$|^l_r$|^(?:loss|acc|mAP|bleu|rouge|top)\d*"
+    r"(?:loss|acc|accuracy|error|auc|f1|lr|mse|mae|rmse|norm|reward|score|ppl)$|^l_r$|^(?:loss|acc|map|bleu|rouge|top)\d*"
 )
 _SPEED = re.compile(r"(?:/|_per_|\bper\b|per_?)(?:s|sec|second|it|iter|step|batch|device|gpu|thread|min|minute|hour)", re.I)
 
@@ -113,7 +114,7 @@ _HYPER = re.compile(
     r"layers|hidden|steps|epochs|workers|gpus|devices|nodes|seed|bits|rank|lora_\w+|clip_grad|max_grad_norm)$"
 )
 _SOURCE_FILE = re.compile(
-    r"\.(?:py|pyx|cpp|cc|cxx|c|h|hpp|cu|cuh|go|rs|java|kt|scala|js|ts|jl|r|sh|so|ipynb|txt|json|yaml|yml|pt|pth|bin)$", re.I
+    r"\.(?:py|pyx|cpp|cc|cxx|hpp|cu|cuh|go|rs|java|kt|scala|js|ts|jl|sh|so|ipynb|txt|json|yaml|yml|pt|pth|bin)$", re.I
 )
 _HOST = re.compile(r"(?:localhost|^\w+\.\w+\.\w+|\.(?:com|org|io|net|local|svc|internal|cn))$", re.I)
 
@@ -129,6 +130,7 @@ def step_rank(name: str) -> int | None:
     key = plain(name)
     if "/" in key:
         key = key.rsplit("/", 1)[1]
+        return _STEP_RANK.get(key) if key in _NESTED_STEPS else None
     rank = _STEP_RANK.get(key)
     if rank is not None:
         return rank

@@ -53,6 +53,10 @@ def word_value(word: str) -> float | None:
     return _WORDS.get(word.lower())
 
 
+def is_number(text: str) -> bool:
+    return _FULL.fullmatch(text) is not None
+
+
 def read(text: str) -> float | None:
     """The exact value of a whole string, or None where it is no number. `1e400` is Infinity, as Python reads it."""
     if _FULL.fullmatch(text):

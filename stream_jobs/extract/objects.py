@@ -43,6 +43,7 @@ def read(text: str, reading: Reading) -> list[tuple[int, int]]:
 def _object(text: str, at: int, reading: Reading) -> int:
     """Read the object that begins at `at`; gives back where reading stopped."""
     prefix: list[str] = []
+    opened: list[Span] = []
     at += 1
     while True:
         key = _KEY.match(text, at)
@@ -53,6 +54,7 @@ def _object(text: str, at: int, reading: Reading) -> int:
                 if not prefix:
                     return at
                 prefix.pop()
+                opened.pop()
             elif at < len(text) and text[at] == ",":
                 at += 1
                 continue
@@ -64,9 +66,13 @@ def _object(text: str, at: int, reading: Reading) -> int:
                 if len(prefix) >= _DEPTH:
                     return at
                 prefix.append(_key_string(key))
+                opened.append(_key_span(key))
                 at += 1
                 continue
+            pairs = len(reading.pairs)
             at = _member(text, at, key, prefix, reading)
+            if len(reading.pairs) > pairs and isinstance(reading.pairs[-1].name, str):
+                reading.loose += [*opened, _key_span(key)]
             if at < 0:
                 return -at
         at = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches everywhere
@@ -84,6 +90,10 @@ def _key_string(key: re.Match[str]) -> str:
     return str(raw)
 
 
+def _key_span(key: re.Match[str]) -> Span:
+    return Span(*key.span(1 if key[1] is not None else 2))
+
+
 def _member(text: str, at: int, key: re.Match[str], prefix: list[str], reading: Reading) -> int:
     """Read one value; gives back where it ends, negative where the object cannot be read on."""
     number = _VALUE.match(text, at)
@@ -93,7 +103,7 @@ def _member(text: str, at: int, key: re.Match[str], prefix: list[str], reading: 
     quoted = _QUOTED.match(text, at)
     if quoted is not None:
         value = numbers.word_value(quoted[2])
-        if numbers._FULL.fullmatch(quoted[2]):  # noqa: SLF001
+        if numbers.is_number(quoted[2]):
             _take(key, prefix, Span(*quoted.span(2)), reading)
         elif value is not None:
             _take(key, prefix, value, reading)
@@ -173,6 +183,6 @@ def _take(key: re.Match[str], prefix: list[str], value: Span | float, reading: R
     if prefix or "\\" in (key[1] or key[2] or ""):
         name = "/".join([*prefix, string])
     else:
-        name = Span(*key.span(1 if key[1] is not None else 2))
+        name = _key_span(key)
     if string:
         reading.pairs.append(Pair(name, value, names.is_metric(string), "dict"))

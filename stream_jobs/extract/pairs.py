@@ -245,6 +245,7 @@ class Pairs:
                 following = self.tokens[at + 1]
                 if not (self.words and following.kind == NUM and self.strong and not self._has_number()):
                     self._boundary()
+                    self.edge = char
                     return at + 1
             if self.words and self.words[-1].end <= token.start:
                 return self._sign(at, self._name())
@@ -357,6 +358,7 @@ class Pairs:
             self._named(at, name, token, rule)
             return at + 1
         if token.kind == OPAQUE:
+            self._clump(token)
             if name is not None and names.is_metric(self._string(name)) and not names.is_never(self._string(name)):
                 self.reading.unparsed += 1
             self._after()
@@ -468,6 +470,8 @@ class Pairs:
         string = self._string(name)
         if names.is_never(string) or names.is_count(string):
             return
+        if "" in self.brackets and not names.is_metric(string) and self._is_position(name, value):
+            return
         if token is not None and token.text and numbers.is_rate(token.text):
             self.last_rate, self._last_unit = len(self.reading.pairs), token.text
         else:
@@ -475,6 +479,12 @@ class Pairs:
         self.reading.pairs.append(Pair(name, value, sure and names.is_metric(string), rule))
         if not self.reading.lead:
             self.reading.lead = self.text[:64]
+
+    def _is_position(self, name: Span | str, value: Span | float) -> bool:
+        """`(trainer:777)`: a place in a source file."""
+        if isinstance(name, str) or not isinstance(value, Span):
+            return False
+        return self.text[name.end : value.start] == ":" and self.text[value.start : value.end].isdigit()
 
 
 def read(text: str, reading: Reading) -> None:

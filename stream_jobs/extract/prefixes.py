@@ -27,6 +27,7 @@ _OTHERS = (
     ("glog", re.compile(r"[IWEF][0-9]{4}\s[0-9:.]{8,15}\s+[0-9]+\s[\w./<>-]+:[0-9]+\]\s*")),
     ("nemo", re.compile(rf"\[NeMo\s[DIWE]\s({STAMP})\s[\w./-]+:[0-9]+\]\s*")),
     ("time", re.compile(rf"\[?\s?({STAMP})\s?\]?(?=[\s|:,-]|$)(?:\s?[|,:](?=\s))?\s*(?:-\s+)?")),
+    ("host", re.compile(rf"\[?[\w.-]+\]?\s(?=\[?[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T\s][0-9]{{2}}:)")),
     ("level", re.compile(rf"\[?{_LEVEL}\]?(?::[\w.]+:|:\s|\s*\|\s|\s+-\s+|\s*\]|\s+|(?<=\]))\s*")),
     ("level in brackets", re.compile(rf"\[{_LEVEL}:[\w.]+\]\s*|\[{_LEVEL}\s+[^\]\s]+\]\s*")),
     ("position in brackets", re.compile(rf"\[(?!{_COUNTS}\b)[A-Za-z_][\w./-]*(?::[\w<>]+)*\]:?\s*(?:-\s)?")),

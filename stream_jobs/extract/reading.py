@@ -34,6 +34,7 @@ class Reading:
     total: Span | None = None  # how many steps there will be
     time: Span | None = None  # a time stamp inside an object
     inner: Counter | None = None  # a counter within the epoch that nothing names: `[20/791]`
+    loose: list[Span] = field(default_factory=list)  # text whose digits matter, though no name is in one piece there
     side: bool = False  # a validation's own counter, no step of the training: `Epoch(val) [1][5/5]`
     source: str = "pairs"
     unparsed: int = 0

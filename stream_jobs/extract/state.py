@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from stream_jobs.extract.tables import Table
+
 STATE_VERSION = 1
 STATE_LIMIT = 64 * 1024  # bytes of a dump; the ledger keeps one a file and batch
 STREAMS = 64  # writers of one file (ranks) whose place is remembered
@@ -19,7 +21,7 @@ class Context:
 
     epoch: float | None = None
     step: int | None = None
-    table: tuple[str, tuple[str, ...]] | None = None  # kind and columns
+    table: Table | None = None
     misses: int = 0  # lines since the table's last row
     section: str = ""  # of a box
     box_step: int | None = None
@@ -27,10 +29,12 @@ class Context:
     dump_lines: int = 0
     trace: tuple[str, ...] = ()  # lines of an open traceback
     percent: int = -1  # of the last progress told
+    total: int | None = None
     started: bool = False
 
     def members(self) -> list[Any]:
-        return [getattr(self, f.name) for f in fields(self)]
+        values = [getattr(self, f.name) for f in fields(self)]
+        return [[value.kind, value.columns] if isinstance(value, Table) else value for value in values]
 
 
 @dataclass(slots=True)
@@ -39,9 +43,12 @@ class State:
 
     contexts: dict[str, Context] = field(default_factory=dict)
     non_finite: dict[str, None] = field(default_factory=dict)  # metrics whose first NaN or infinity is told already
+    warned: dict[int, None] = field(default_factory=dict)  # checksums of the forms of warnings told already
 
     def copy(self) -> State:
-        return State({key: copy.copy(context) for key, context in self.contexts.items()}, self.non_finite.copy())
+        return State(
+            {key: copy.copy(context) for key, context in self.contexts.items()}, self.non_finite.copy(), self.warned.copy()
+        )
 
     def context(self, stream: str) -> Context:
         """Where this writer stands; the one longest unseen is forgotten when there are too many."""
@@ -55,7 +62,7 @@ class State:
     def dump(self) -> bytes:
         """At most `STATE_LIMIT` bytes of JSON; what does not fit is forgotten, the oldest writer first."""
         contexts = {key: context.members() for key, context in self.contexts.items()}
-        members = {"v": STATE_VERSION, "contexts": contexts, "non_finite": list(self.non_finite)}
+        members = {"v": STATE_VERSION, "contexts": contexts, "non_finite": list(self.non_finite), "warned": list(self.warned)}
         while True:
             data = json.dumps(members, separators=(",", ":"), ensure_ascii=False).encode()
             if len(data) <= STATE_LIMIT:
@@ -73,7 +80,7 @@ class State:
             if members["v"] != STATE_VERSION:
                 return cls()
             contexts = {str(key): _context(values) for key, values in members["contexts"].items()}
-            return cls(contexts, dict.fromkeys(members["non_finite"]))
+            return cls(contexts, dict.fromkeys(members["non_finite"]), dict.fromkeys(members["warned"]))
         except (ValueError, TypeError, KeyError, AttributeError, IndexError):
             return cls()
 
@@ -81,6 +88,6 @@ class State:
 def _context(values: list[Any]) -> Context:
     context = Context(*values)
     if context.table is not None:
-        context.table = (context.table[0], tuple(context.table[1]))
+        context.table = Table(context.table[0], tuple(context.table[1]))  # type: ignore[index]  # a list, as JSON has it
     context.trace = tuple(context.trace)
     return context

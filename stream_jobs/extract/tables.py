@@ -6,14 +6,20 @@ What is open is kept in the file's state, so that a row far from its header, in 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stream_jobs.extract import names, numbers
+from stream_jobs.extract.reading import Span
 
 ALIGNED, PIPE, CSV = "aligned", "pipe", "csv"
 _GAP = re.compile(r"\t+|\s{2,}")
 _RULE = re.compile(r"[\s\-=+|:─━═┼╪╋┿├┤┡╇┩┏┳┓└┴┘┌┬┐╭╮╰╯╞╡]+")
-_PIPES = "|│┃║"
+PIPES = "|│┃║"
+RULES = "-=+|:─━═┼╪╋┿├┤┡╇┩┏┳┓└┴┘┌┬┐╭╮╰╯╞╡"
+_PIPE = re.compile(r"[|│┃║]")
+_COMMA = re.compile(r",")
+_WORD = re.compile(r"\S+")
+_CELLS = re.compile(r"\S+(?:\s\S+)*")
 _CELL = re.compile(r"[\w./@:()%#\[\] '^*&+-]{1,80}")
 _COUNTER = re.compile(r"([0-9]+)/([0-9]+)")
 _SIGN = re.compile(r":(?:\s|$|[-+.0-9])")
@@ -33,12 +39,13 @@ class Table:
 
 @dataclass(slots=True)
 class Row:
-    """What a row says: text of each value beside its name."""
+    """What a row says: names, and where in its text each value stands."""
 
     names: list[str]
-    values: list[str]
-    step: str | None = None
-    epoch: str | None = None
+    values: list[Span]
+    step: Span | None = None
+    epoch: Span | None = None
+    labels: list[Span] = field(default_factory=list)  # text of the row that became part of a name
 
 
 def is_rule(text: str) -> bool:
@@ -49,9 +56,9 @@ def is_rule(text: str) -> bool:
 def pipe_cells(text: str) -> list[str] | None:
     """The cells of a line between pipes, untrimmed; None where the line is none."""
     body = text.strip()
-    if len(body) < 3 or body[0] not in _PIPES or body[-1] not in _PIPES:
+    if len(body) < 3 or body[0] not in PIPES or body[-1] not in PIPES:
         return None
-    for pipe in _PIPES[1:]:
+    for pipe in PIPES[1:]:
         body = body.replace(pipe, "|")
     return body[1:-1].split("|")
 
@@ -95,61 +102,80 @@ def _opened(kind: str, cells: list[str], least: int) -> Table | None:
 
 def row(table: Table, text: str) -> Row | None:
     """The row that this line is, or None."""
-    body = text.strip(" \t")
+    count = len(table.columns)
     if table.kind == PIPE:
-        raw = pipe_cells(text)
-        cells = [cell.strip() for cell in raw] if raw is not None else []
+        if pipe_cells(text) is None:
+            return None
+        spans = _split(text, _PIPE)[1:-1]
     elif table.kind == CSV:
-        cells = [cell.strip().strip('"') for cell in body.split(",")]
+        spans = _split(text, _COMMA)
     else:
-        body = body.rstrip(" \t|:")
-        cells = body.split()
-        if len(cells) != len(table.columns):
-            cells = _GAP.split(body)
-    if len(cells) != len(table.columns):
-        return None
-    return _read(table, cells)
+        spans = [Span(*cell.span()) for cell in _WORD.finditer(text.rstrip(" \t|:]"))]
+        if len(spans) != count:
+            spans = [Span(*cell.span()) for cell in _CELLS.finditer(text.rstrip(" \t|:]"))]
+    return _read(table, text, spans) if len(spans) == count else None
 
 
-def _read(table: Table, cells: list[str]) -> Row | None:
+def _split(text: str, separator: re.Pattern[str]) -> list[Span]:
+    """The trimmed cells between separators."""
+    spans: list[Span] = []
+    start = 0
+    for found in [*[m.span() for m in separator.finditer(text)], (len(text), len(text))]:
+        end = found[0]
+        while start < end and text[start] in ' \t"':
+            start += 1
+        while end > start and text[end - 1] in ' \t"':
+            end -= 1
+        spans.append(Span(start, end))
+        start = found[1]
+    return spans
+
+
+def _read(table: Table, text: str, spans: list[Span]) -> Row | None:
     found = Row([], [])
     best = 10**6
-    texts = 0
+    texts = figures = 0
     columns = table.columns
+    first = text[slice(*spans[0])]
     keyed = table.kind == PIPE and columns[0].lower() in _KEYS
-    for i, cell in enumerate(cells):
-        name = columns[i]
-        text = cell[:-1] if cell.endswith("%") else cell
-        if numbers.read(text) is None:
+    label = names.plain(columns[0]) in _LABELS and not keyed
+    for i, span in enumerate(spans):
+        name, cell = columns[i], text[slice(*span)]
+        if cell.endswith("%"):
+            span, cell = Span(span.start, span.end - 1), cell[:-1]
+        if not numbers.is_number(cell) and numbers.word_value(cell) is None:
             counter = _COUNTER.fullmatch(cell)
-            if counter is not None and names.column_epoch(name):
-                found.epoch = counter[1]
-            elif counter is not None and names.column_step(name) is not None:
-                found.step = counter[1]
+            if counter is not None:
+                figures += 1
+                here = Span(span.start, span.start + counter.end(1))
+                if names.column_epoch(name):
+                    found.epoch = here
+                elif names.column_step(name) is not None:
+                    found.step = here
             elif cell.lower() not in _MISSING and _CLOCK.fullmatch(cell) is None:
                 texts += 1
-                if i == 0 and names.plain(name) in _LABELS and not keyed and cell.lower() not in _OVERALL:
-                    return Row([], [])
             continue
+        figures += 1
         if keyed and i:
-            if "/" in cells[0] or _CELL.fullmatch(cells[0]):
-                found.names.append(cells[0] if len(cells) == 2 else f"{cells[0]}/{name}")
-                found.values.append(text)
+            found.labels.append(spans[0])
+            found.names.append(first if len(spans) == 2 else f"{first}/{name}")
+            found.values.append(span)
             continue
         if names.column_epoch(name):
-            found.epoch = text
+            found.epoch = span
             continue
         rank = names.column_step(name)
         if rank is not None:
             if rank < best:
-                best, found.step = rank, text
-            continue
-        if not names.is_never(name):
+                best, found.step = rank, span
+        elif not names.is_never(name):
             found.names.append(name)
-            found.values.append(text)
-    if table.kind != PIPE and texts > (1 if names.plain(columns[0]) in _LABELS else 0):
+            found.values.append(span)
+    if not figures:
         return None
-    return found
+    if label and first.lower() not in _OVERALL and not numbers.is_number(first):
+        return Row([], [])  # one class of many: its numbers would pass for those of all
+    return None if table.kind != PIPE and texts > (1 if label else 0) else found
 
 
 def box(text: str, section: str) -> tuple[str, str | None, str] | None:

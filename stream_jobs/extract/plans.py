@@ -1,0 +1,322 @@
+"""Plans: what lines of one shape give, worked out once from the shape, and how to read it from a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from stream_jobs.extract import bars, happenings, names, numbers, tables
+from stream_jobs.extract.prefixes import Prefix
+from stream_jobs.extract.reading import Counter, Pair, Reading, Span
+from stream_jobs.extract.reader import read
+from stream_jobs.extract.shapes import Shape, locate, shape, touched
+
+_LONGEST = 16384  # characters of a line whose shape is kept; a longer one is read anew each time
+_SHAPES = 4096  # shapes kept by a process; then it begins anew
+_DIGIT, _DIGITS = re.compile("[0-9]"), re.compile("[0-9]+")
+_PREFIXES = 256  # forms of prefixes kept of one plan
+_ROUNDS = 3
+POINTS_PER_LINE = 1000
+
+
+@dataclass(slots=True)
+class Take:
+    """The pairs to take from a line of this shape, in a file whose training has begun, or not yet."""
+
+    names: tuple[str, ...] = ()
+    slots: tuple[int, ...] = ()  # place in the line's strings; -1: the constant beside it
+    constants: tuple[float, ...] = ()
+    special: bool = False  # some values are constants
+    cut: int = 0  # how many there were, where there were too many
+
+
+@dataclass(slots=True)
+class Plan:
+    spans: tuple[Span, ...] = ()  # in the canonical text, ascending: what is read from a line, its strings
+    commas: bool = False  # strings may hold thousands commas
+    step: int = -1
+    epoch: int = -1
+    done: int = -1
+    total: int = -1
+    time: int = -1
+    evidence: bool = False  # the line itself says where the training is
+    source: str = "pairs"
+    unparsed: int = 0
+    always: Take = field(default_factory=Take)
+    started: Take = field(default_factory=Take)
+    opens: tables.Table | None = None
+    row: bool = False  # of the table that is open
+    dump: bool = False  # opens a dump over several lines
+    happening: str | None = None
+    reading: Reading | None = None
+    regex: str = ""  # of the body
+    uses: int = 0
+    table: tables.Table | None = None  # that was open
+    lines: dict[str, Line] = field(default_factory=dict)  # by the form of the prefix
+    literal: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """A whole line of one form: its prefix and its body's plan, and the regular expression that matches it."""
+
+    plan: Plan
+    stream: str
+    level: str
+    stamped: bool  # the first group is the time stamp
+    match: Callable[[str], re.Match[str] | None]
+    follow: Line | None = None  # the form that came after this one when it was last seen: worth a guess
+
+
+def line_for(plan: Plan, text: str, prefix: Prefix) -> Line:
+    """The form of a line that has this prefix and this plan."""
+    source = _prefix_source(text, prefix)
+    line = plan.lines.get(source)
+    if line is None:
+        if len(plan.lines) >= _PREFIXES:
+            plan.lines.clear()
+        match = re.compile(source + plan.regex).fullmatch
+        line = plan.lines[source] = Line(plan, prefix.stream, prefix.level, prefix.stamp is not None, match)
+    return line
+
+
+def _prefix_source(text: str, prefix: Prefix) -> str:
+    """A regular expression for prefixes of this form: the same words, a time stamp of the same digits, other numbers."""
+    stamp = prefix.stamp
+    if stamp is None:
+        return _loose(text[: prefix.end], prefix.stream)
+    head, middle, tail = text[: stamp[0]], text[slice(*stamp)], text[stamp[1] : prefix.end]
+    return f"{_loose(head, prefix.stream)}({_DIGIT.sub('[0-9]', re.escape(middle))}){_loose(tail, prefix.stream)}"
+
+
+def _loose(text: str, stream: str) -> str:
+    if stream:  # whose digits say who wrote the line
+        return re.escape(text)
+    return _DIGITS.sub("[0-9]+", re.escape(text))
+
+
+_plans: dict[tuple[tables.Table | None, str, tuple[str, ...]], Plan] = {}
+_literals: dict[tuple[tables.Table | None, str], frozenset[int]] = {}
+
+
+def plan_for(body: str, table: tables.Table | None) -> tuple[Plan, Shape]:
+    """The plan of this text, inside this open table, and its shape."""
+    form = shape(body)
+    if len(body) > _LONGEST:
+        literal = _literal(form, table)
+        return _make(form, literal, table), form
+    canonical = form.text()
+    literal_key = (table, canonical)
+    known = _literals.get(literal_key)
+    if known is None:
+        if len(_literals) >= _SHAPES:
+            _literals.clear()
+            _plans.clear()
+        known = _literals[literal_key] = _literal(form, table)
+    key = (table, canonical, tuple([form.parts[i] for i in sorted(known)]))
+    plan = _plans.get(key)
+    if plan is None:
+        if len(_plans) >= _SHAPES:
+            _plans.clear()
+        plan = _plans[key] = _make(form, known, table)
+    return plan, form
+
+
+def is_kept(body: str) -> bool:
+    return len(body) <= _LONGEST
+
+
+def strings(plan: Plan, form: Shape) -> list[str]:
+    """What a text of this shape says at the plan's spans."""
+    shaped, real = form.starts(plan.literal)
+    text = "".join(form.parts)
+    return [text[locate(shaped, real, span.start) : locate(shaped, real, span.end)] for span in plan.spans]
+
+
+def _table_row(table: tables.Table | None, text: str) -> tables.Row | None:
+    """The row that this text is, of the table that is open, its bar blanked out."""
+    if table is None:
+        return None
+    bare = bars.strip(text, Reading())
+    if bare is not text and table.kind == tables.ALIGNED:
+        bare = bare.replace("|", " ")
+    return tables.row(table, bare)
+
+
+def _literal(form: Shape, table: tables.Table | None) -> frozenset[int]:
+    """The parts that belong to names, so that their digits matter. Found in rounds: a name may show once another is known."""
+    literal: frozenset[int] = frozenset()
+    for _ in range(_ROUNDS):
+        text = form.text(literal)
+        row = _table_row(table, text)
+        if row is not None:
+            spans = row.labels
+        elif _header(text) is not None:
+            return frozenset(range(1, len(form.parts), 2))
+        else:
+            reading = read(text)
+            spans = [pair.name for pair in reading.pairs if isinstance(pair.name, Span)] + reading.loose
+        shaped, _ = form.starts(literal)
+        found = frozenset(i for span in spans for i in touched(shaped, *span) if i % 2)
+        if found <= literal:
+            break
+        literal |= found
+    return literal
+
+
+def _header(text: str) -> tables.Table | None:
+    return tables.header(bars.strip(text, Reading()))
+
+
+def _make(form: Shape, literal: frozenset[int], table: tables.Table | None) -> Plan:
+    text = form.text(literal)
+    plan = Plan(literal=literal, table=table)
+    row = _table_row(table, text)
+    if row is not None and table is not None:
+        plan.row, plan.evidence, plan.source = True, True, table.kind
+        values: list[tuple[str, Span | float]] = [
+            (name, _word_or_span(text, span)) for name, span in zip(row.names, row.values, strict=True)
+        ]
+        _lay(plan, _inside(form, literal), row.step, row.epoch, values, values)
+    else:
+        plan.opens = _header(text)
+        if plan.opens is None:
+            _plan_text(plan, text, _inside(form, literal))
+    plan.commas = any("," in text[slice(*span)] for span in plan.spans)
+    plan.regex = _regex(form, literal, plan.spans)
+    return plan
+
+
+def _word_or_span(text: str, span: Span) -> Span | float:
+    value = numbers.word_value(text[slice(*span)])
+    return span if value is None else value
+
+
+def _inside(form: Shape, literal: frozenset[int]) -> set[int]:
+    """Places inside a number of the canonical text: nothing that is read begins or ends there."""
+    shaped, _ = form.starts(literal)
+    odd = [i for i in range(1, len(form.parts), 2) if i not in literal]
+    return {at for i in odd for at in range(shaped[i] + 1, shaped[i + 1])}
+
+
+def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
+    """The plan of a line that is no table's."""
+    reading = read(text)
+    plan.reading = reading
+    step, epoch = _best(reading.steps), _best(reading.epochs)
+    in_object = bool(reading.pairs) and reading.pairs[0].rule == "dict"
+    if reading.side:
+        step = None
+    elif step is None and reading.inner is not None:
+        step = reading.inner
+    elif step is None and reading.progress is not None and reading.progress.name == "tqdm" and reading.pairs and not in_object:
+        step = reading.progress
+    plan.evidence = step is not None or epoch is not None
+    plan.source, plan.unparsed = reading.source, reading.unparsed
+    split = _split_of(text, reading, epoch)
+    always: list[tuple[str, Span | float]] = []
+    started: list[tuple[str, Span | float]] = []
+    sure = any(pair.sure for pair in reading.pairs)
+    for pair in reading.pairs:
+        name = pair.name if isinstance(pair.name, str) else text[slice(*pair.name)]
+        named = f"{split} {name}" if split and split.lower() not in name.lower() else name
+        if pair.sure or (plan.evidence and (sure or pair.rule != "name value in a list")) or (sure and in_object):
+            always.append((named, pair.value))
+            started.append((named, pair.value))
+        elif not plan.evidence and _likely(pair, name, text):
+            started.append((named, pair.value))
+    _lay(plan, inside, step.at if step else None, epoch.at if epoch else None, always, started, reading)
+    if not reading.pairs:
+        plan.dump = _opens_dump(text)
+    plan.happening = happenings.of(text, header=bool(reading.epochs) and not reading.pairs)
+
+
+def _likely(pair: Pair, name: str, text: str) -> bool:
+    """A name that nobody knows, in a file whose training has begun: a metric if its value is no whole number."""
+    if pair.rule.startswith("name value") or names.is_hyper(name):
+        return False
+    return not isinstance(pair.value, Span) or "." in text[slice(*pair.value)] or "e" in text[slice(*pair.value)]
+
+
+def _best(counters: list[Counter]) -> Counter | None:
+    return min(counters, key=lambda c: c.rank) if counters else None
+
+
+_CAFFE = re.compile(r"\s*(Train|Test) net output\b")
+
+
+def _split_of(body: str, reading: Reading, epoch: Counter | None) -> str:
+    """`train epoch: 1, loss: …` and Caffe's `Test net output`: the split that such a line puts before its names."""
+    if epoch is not None and reading.inner is None and epoch.total is None:
+        words = epoch.name.split()
+        if len(words) == 2 and words[0].islower() and words[0] in names.SPLITS:
+            return words[0]
+    caffe = _CAFFE.match(body)
+    return caffe[1] if caffe is not None else ""
+
+
+def _opens_dump(text: str) -> bool:
+    body = text.strip()
+    return body.endswith(("(", "{")) or (body.startswith("(") and body.count("(") > body.count(")"))
+
+
+def _lay(
+    plan: Plan,
+    inside: set[int],
+    step: Span | None,
+    epoch: Span | None,
+    always: list[tuple[str, Span | float]],
+    started: list[tuple[str, Span | float]],
+    reading: Reading | None = None,
+) -> None:
+    """Give every span that is read a slot, in the order of the text; of spans that overlap the first wins."""
+    progress = reading.progress if reading is not None else None
+    total = reading.total if reading is not None else None
+    wanted = [step, epoch, progress.at if progress else None, (progress.total if progress else None) or total]
+    wanted.append(reading.time if reading is not None else None)
+    wanted += [value for _, value in started if isinstance(value, Span)]
+    spans: list[Span] = []
+    for span in sorted({span for span in wanted if span is not None}):
+        apart = span.end > span.start and (not spans or span.start >= spans[-1].end)
+        if apart and span.start not in inside and span.end not in inside:
+            spans.append(span)
+    plan.spans = tuple(spans)
+    slot = {span: i for i, span in enumerate(spans)}
+    plan.step, plan.epoch, plan.done, plan.total, plan.time = (
+        slot.get(span, -1) if span is not None else -1 for span in wanted[:5]
+    )
+    plan.always, plan.started = _take(always, slot), _take(started, slot)
+
+
+def _take(pairs: list[tuple[str, Span | float]], slot: dict[Span, int]) -> Take:
+    kept = [(name, value) for name, value in pairs if not isinstance(value, Span) or value in slot]
+    cut = len(kept) if len(kept) > POINTS_PER_LINE else 0
+    kept = kept[:POINTS_PER_LINE]
+    return Take(
+        tuple(name for name, _ in kept),
+        tuple(slot[value] if isinstance(value, Span) else -1 for _, value in kept),
+        tuple(0.0 if isinstance(value, Span) else value for _, value in kept),
+        any(not isinstance(value, Span) for _, value in kept),
+        cut,
+    )
+
+
+def _regex(form: Shape, literal: frozenset[int], spans: tuple[Span, ...]) -> str:
+    """A regular expression that matches the texts of this shape, with a group for each span."""
+    shaped, _ = form.starts(literal)
+    opens, closes = {span.start for span in spans}, {span.end for span in spans}
+    out: list[str] = []
+    for i, canonical in enumerate(form.canonical):
+        at = shaped[i]
+        if i % 2 and i not in literal:
+            out.append(("(" if at in opens else "") + form.sources[i] + (")" if shaped[i + 1] in closes else ""))
+            continue
+        part = form.parts[i] if i in literal else canonical
+        for k, char in enumerate(part):
+            if at + k in opens:
+                out.append("(")
+            out.append(re.escape(char))
+            if at + k + 1 in closes:
+                out.append(")")
+    return "".join(out)

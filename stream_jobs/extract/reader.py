@@ -1,0 +1,23 @@
+"""One line's text read by every form: objects, bars, pairs. It sees a shape, never the digits of a value."""
+
+from __future__ import annotations
+
+from stream_jobs.extract import bars, objects, pairs
+from stream_jobs.extract.reading import Reading
+
+
+def read(body: str) -> Reading:
+    """What the text of one line says, whatever stood before it."""
+    reading = Reading()
+    rest = body
+    if "{" in body:
+        for start, end in objects.read(body, reading):
+            rest = f"{rest[:start]}|{' ' * (end - start - 1)}{rest[end:]}"
+    in_objects = len(reading.pairs)
+    rest = bars.strip(rest, reading)
+    pairs.read(rest, reading)
+    if in_objects:
+        reading.source = "json" if '{"' in body else "dict"
+    elif reading.progress is not None:
+        reading.source = "bar"
+    return reading
