@@ -60,13 +60,14 @@ def run(command: List[str], identity: Identity, folder: Path, environ: Mapping[s
     asked, status = _wait(pid)
     code, by_signal = _exit_of(status)
     if log is not None:
-        end = log.size()
+        if show is not None:
+            show.end_at(log.size())  # our own records are not shown
         if by_signal is not None:
             log.finish("stopped" if asked else "failed", signal=by_signal)
         else:
             log.finish("succeeded" if code == 0 else "stopped" if asked else "failed", code=code)
         if show is not None:
-            show.finish(end)
+            show.finish()
     return code if by_signal is None else 128 + by_signal
 
 
@@ -204,6 +205,7 @@ class _Show(threading.Thread):
         self._path = path
         self._offset = start
         self._end: Optional[int] = None
+        self._reading = threading.Lock()
 
     def run(self) -> None:
         """Until `finish` and everything before its end was shown, or nobody looks any more."""
@@ -211,8 +213,9 @@ class _Show(threading.Thread):
             with self._path.open("rb", buffering=0) as file:
                 file.seek(self._offset)
                 while True:
-                    end = self._end
-                    data = file.read(_READ_BYTES if end is None else min(_READ_BYTES, end - self._offset))
+                    with self._reading:
+                        end = self._end
+                        data = file.read(_READ_BYTES if end is None else min(_READ_BYTES, end - self._offset))
                     if data:
                         self._offset += len(data)
                         self._write(data)
@@ -223,9 +226,13 @@ class _Show(threading.Thread):
         except OSError:  # our stdout is closed, as in `| head`: the command goes on, unseen
             return
 
-    def finish(self, end: int) -> None:
-        """Shows what there is up to byte `end`, then returns; a signal ends the wait for a terminal that takes nothing."""
-        self._end = end
+    def end_at(self, end: int) -> None:
+        """Nothing from byte `end` on is shown."""
+        with self._reading:
+            self._end = end
+
+    def finish(self) -> None:
+        """Returns when everything before the end was shown; a signal ends the wait for a terminal that takes nothing."""
         while self.is_alive():
             self.join(0.05)
             info = signal.sigtimedwait(_WAITED, 0)
