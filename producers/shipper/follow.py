@@ -445,6 +445,10 @@ class Follower:
         """All of a deleted file is read and acknowledged: a copy of it may stand somewhere (a move between volumes)."""
         tail = item.tail
         copy = None
+        for other in self.all:
+            if other.held_by is item and other.tail.size and self._equal_so_far(other, item):
+                self._inherit(item, other, now)
+                return
         if tail.named and tail.head.length:
             tail.real = item.place
             copy = locate.copied(tail, self._known, self._is_claimed, self.settings.files.exclude)
@@ -455,6 +459,20 @@ class Follower:
         self.handles.close(item)
         self._leave(item)
         self._settle_in(item, copy, now)
+
+    def _inherit(self, item: Followed, other: Followed, now: float) -> None:
+        """`other` waited as a copy of `item`, which is over: it goes on with what was read of that."""
+        old, tail = other.tail, item.tail
+        tail.real, tail.inode = old.real, old.inode
+        tail.size, tail.mtime, tail.stalled = old.size, old.mtime, None
+        tail.complete = tail.sent.offset > old.size
+        other.tail, other.held_by = tail, None
+        self.handles.close(item)
+        self.active.pop(item, None)
+        self.ending.pop(item, None)
+        self.all.pop(item, None)
+        item.dropped = self.dirty = True
+        self.schedule(other, now)
 
     # Places
 
@@ -545,7 +563,7 @@ class Follower:
         out = [before] if before is not None and not before.dropped else []
         for base in identity.bases(name):
             other = self._places.get(os.path.join(folder, base))
-            if other is not None and other.tail.named:
+            if other is not None:
                 out.append(other)
         out += [item for item in self.all if item.away_since is not None and item.tail.named]
         return out
@@ -559,7 +577,7 @@ class Follower:
             size = item.tail.size
             fd = self.handles.held(original)
             whole = os.fstat(fd).st_size if fd is not None and theirs is not None else 0
-            if theirs is None or not original.tail.intact(theirs, whole):  # its bytes are gone: only their hashes are left
+            if theirs is None or (original.tail.named and not original.tail.intact(theirs, whole)):  # its bytes are gone: only their hashes are left
                 return original.tail.matches(read, size)
         except (OSError, TemporaryError):
             return False
