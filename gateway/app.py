@@ -47,6 +47,7 @@ def build(settings: Settings, *, further: Iterable[APIRouter] = (), static: Path
     )
     app.state.settings, app.state.metrics, app.state.static = settings, metrics, static
     app.state.closing = asyncio.Event()
+    app.state.known_tasks = set()
     problems.install(app)
     for part in (tasks, curves, lines, live):
         app.include_router(part.router, prefix="/api/v1")

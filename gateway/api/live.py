@@ -26,7 +26,9 @@ from runtime.retry import Backoff
 
 router = APIRouter(tags=["live"])
 
-STATE_EVERY = 2.0  # seconds between two looks at the state when no byte came: heartbeats carry progress of open lines
+# Seconds between two looks at the state, which costs ten times a look for what is new: at an event other than progress
+# at once, while bytes come each second, else less often (heartbeats carry the progress of open lines).
+STATE_BUSY, STATE_QUIET = 1.0, 2.0
 KEEP_ALIVE = 15.0  # seconds: proxies close streams that are silent for 30 to 60
 IDLE_AFTER = 60.0  # seconds without a byte until looks become rarer
 
@@ -99,7 +101,8 @@ class Stream:
                 if message:
                     came = said = began
                     yield self._new(message)
-                if message or began - looked >= STATE_EVERY:
+                due = STATE_BUSY if message else STATE_QUIET
+                if began - looked >= due or (message and any(event["kind"] != "progress" for event in message.events)):
                     looked = began
                     if text := self._changed(await self._store.run(self._read_state)):
                         said = began

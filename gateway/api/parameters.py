@@ -14,6 +14,7 @@ from gateway.queries.tasks import task_exists
 from gateway.settings import Settings
 from gateway.store import Store
 
+MOST_KNOWN = 20_000  # ids kept, at 128 bytes at most: 3 MB
 TASK = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
 
 
@@ -35,10 +36,22 @@ Name = Annotated[str, Query(min_length=1, max_length=1000)]
 FileId = Annotated[str | None, Query(max_length=300, description="only this log file")]
 
 
-async def known_task(task_id: TaskId, store: StoreOf) -> str:
-    """The id, when the store knows such a task; else the request ends with 404."""
-    if not await store.run(task_exists, task_id):
-        raise Problem(404, f"no task {task_id!r}: nothing of it is stored (yet); see `trainwirectl tasks` for those that are")
+def unknown_task(task_id: str) -> Problem:
+    return Problem(404, f"no task {task_id!r}: nothing of it is stored (yet); see `trainwirectl tasks` for those that are")
+
+
+async def known_task(task_id: TaskId, store: StoreOf, request: Request) -> str:
+    """The id, when the store knows such a task; else the request ends with 404.
+
+    A task that was known once is not asked for again: its ranges outlive its data.
+    """
+    known: set[str] = request.app.state.known_tasks
+    if task_id not in known:
+        if not await store.run(task_exists, task_id):
+            raise unknown_task(task_id)
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+        known.add(task_id)
     return task_id
 
 

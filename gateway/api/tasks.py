@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from gateway.api.parameters import KnownTask, Search, StoreOf, TaskId, cursor, from_cursor
-from gateway.api.problems import Problem
+from gateway.api.parameters import KnownTask, Search, StoreOf, TaskId, cursor, from_cursor, unknown_task
 from gateway.api.values import answer
 from gateway.feed import coverage
 from gateway.queries.events import completeness, events, latency
 from gateway.queries.tasks import status_counts, task_list, task_parts, task_state
-from gateway.store import Query as StoreQuery
 
 router = APIRouter(tags=["tasks"])
 Status = Annotated[str, Query(max_length=100, description="only tasks of this status: running, succeeded, failed, …")]
@@ -43,15 +42,11 @@ async def get_task(task_id: TaskId, store: StoreOf) -> Response:
     `cursor` is the place in the task's live stream before any of this was read: a stream from there on misses nothing.
     """
 
-    def ask(query: StoreQuery) -> dict[str, object] | None:
-        place = coverage(query, task_id).cursor()
-        state = task_state(query, task_id)
-        return {"cursor": place, "task": state, **task_parts(query, task_id)} if state else None
-
-    found = await store.run(ask)
-    if found is None:
-        raise Problem(404, f"no task {task_id!r}: nothing of it is stored (yet); see `trainwirectl tasks` for those that are")
-    return answer(found)
+    place = await store.run(coverage, task_id)
+    state, parts = await asyncio.gather(store.run(task_state, task_id), store.run(task_parts, task_id))
+    if state is None:
+        raise unknown_task(task_id)
+    return answer({"cursor": place.cursor(), "task": state, **parts})
 
 
 @router.get("/tasks/{task_id}/events", summary="What happened, newest first")

@@ -58,7 +58,6 @@ export interface Attempt {
 }
 
 export interface TaskDetail {
-  cursor: string;
   task: Task;
   files: LogFile[];
   ranks: RankState[];

@@ -244,7 +244,7 @@ function options(parent: HTMLElement, shown: Series[], view: View, setAt: (x: nu
     scales: { x: { time: view.axis === "time" }, y: view.log ? { distr: 3 } : {} },
     series: [{}, ...lines],
     axes: [
-      { stroke: ink, grid: { show: false }, ticks: { ...grid, size: 4 }, size: 26, font: "11px system-ui, sans-serif", ...(view.axis === "step" ? { incrs: WHOLE, values: (_: uPlot, xs: number[]) => xs.map(short) } : {}) },
+      { stroke: ink, grid: { show: false }, ticks: { ...grid, size: 4 }, size: 26, font: "11px system-ui, sans-serif", ...(view.axis === "step" ? { incrs: WHOLE, values: (_: uPlot, xs: number[]) => xs.map(short) } : { values: (_: uPlot, xs: number[], __: number, ___: number, apart: number) => xs.map((x) => clock(x, apart)) }) },
       { stroke: ink, grid, ticks: { show: false }, size: 52, font: "11px system-ui, sans-serif", values: (_: uPlot, ys: (number | null)[]) => ys.map((y) => (y === null ? "" : tick(y))) },
     ],
     cursor: {
@@ -305,6 +305,15 @@ const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4,
 function short(x: number): string {
   if (Math.abs(x) >= 1e6) return `${Number((x / 1e6).toPrecision(4))}M`;
   return Math.abs(x) >= 1e4 ? `${Number((x / 1e3).toPrecision(4))}k` : String(x);
+}
+
+/** A tick of the time axis, `apart` seconds from the next. */
+function clock(seconds: number, apart: number): string {
+  const at = new Date(seconds * 1000);
+  const day = at.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+  if (apart >= 86400) return day;
+  const time = at.toLocaleTimeString("en-GB", apart >= 60 ? { hour: "2-digit", minute: "2-digit" } : {});
+  return time === "00:00" ? day : time;
 }
 
 function tick(y: number): string {

@@ -8,6 +8,7 @@ import type { View } from "./route";
 import { append, load, type Series } from "./series";
 
 const AT_ONCE = 16; // names in one request
+const PATIENCE = 3000; // ms until a reading that failed is tried again
 const AGAIN = 1000; // ms between two readings of curves that changed behind their end
 
 interface Properties {
@@ -24,6 +25,7 @@ export function Curves({ task, metrics, view, change, subscribe, onPoint, onProb
   const held = useRef(new Map<string, Series[]>());
   const wanted = useRef(new Set<string>()); // on the screen, or near it
   const reading = useRef<AbortController>(new AbortController());
+  const pending = useRef<string[]>([]);
   const stale = useRef(new Set<string>());
   const [version, setVersion] = useState(0);
   const current = useRef(view);
@@ -40,8 +42,10 @@ export function Curves({ task, metrics, view, change, subscribe, onPoint, onProb
         },
         (error: unknown) => {
           if (error instanceof DOMException) return;
-          for (const name of some) wanted.current.delete(name); // asked again when it is seen again
           onProblem(error instanceof Problem ? error.message : String(error));
+          setTimeout(() => {
+            if (!signal.aborted) read(some.filter((name) => wanted.current.has(name)));
+          }, PATIENCE);
         },
       );
     }
@@ -143,10 +147,8 @@ export function Curves({ task, metrics, view, change, subscribe, onPoint, onProb
                 onSeen={() => {
                   if (wanted.current.has(metric.name)) return;
                   wanted.current.add(metric.name);
-                  pending.push(metric.name);
-                  if (pending.length === 1) {
-                    queueMicrotask(() => read(pending.splice(0))); // all that came on the screen together
-                  }
+                  pending.current.push(metric.name);
+                  if (pending.current.length === 1) setTimeout(() => read(pending.current.splice(0))); // all that came together
                 }}
                 onGone={() => wanted.current.delete(metric.name)}
               >
@@ -169,8 +171,6 @@ export function Curves({ task, metrics, view, change, subscribe, onPoint, onProb
     </section>
   );
 }
-
-const pending: string[] = [];
 
 /** Tells when its place comes on the screen, and when it has left it by far. */
 function Seen({ onSeen, onGone, children }: { onSeen: () => void; onGone: () => void; children: preact.ComponentChildren }) {

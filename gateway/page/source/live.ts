@@ -17,13 +17,14 @@ export class Live {
   private source: EventSource | null = null;
   private listeners = new Set<Listener>();
   private again = 0;
-  private place: string;
+  private place = ""; // from now on
 
-  constructor(
-    private task: string,
-    cursor: string,
-  ) {
-    this.place = cursor;
+  /** Settles when the stream has its place: what is read after that and what it brings leave nothing out. */
+  readonly opened: Promise<void>;
+  private ready: () => void = () => undefined;
+
+  constructor(private task: string) {
+    this.opened = new Promise((ready) => (this.ready = ready));
     this.open();
   }
 
@@ -41,7 +42,10 @@ export class Live {
   private open(): void {
     const source = new EventSource(address(`tasks/${this.task}/live`, { after: this.place }));
     this.source = source;
-    source.addEventListener("open", () => this.tell("problem", ""));
+    source.addEventListener("open", () => {
+      this.ready();
+      this.tell("problem", "");
+    });
     source.addEventListener("new", (event) => {
       this.place = event.lastEventId;
       this.tell("news", JSON.parse(event.data) as News);

@@ -10,6 +10,9 @@ import { Log } from "./log";
 import { eta, Header, Notice, Progress, Status, useNow } from "./parts";
 import { useView } from "./route";
 
+const SILENT = 45_000; // ms: four heartbeats were missed
+const PATIENCE = 3000; // ms for the stream to open; then the page shows what there is
+
 export function TaskPage({ id }: { id: string }) {
   const [detail, setDetail] = useState<TaskDetail>();
   const [metrics, setMetrics] = useState<Metric[]>();
@@ -22,39 +25,46 @@ export function TaskPage({ id }: { id: string }) {
 
   useEffect(() => {
     document.title = `${id} · trainwire`;
-    let stream: Live | undefined;
     let again = 0;
     let left = false;
-    const start = async (): Promise<void> => {
+    const stream = new Live(id);
+    stream.listen({ problem: (text) => !left && setProblem(text) });
+    const look = async (): Promise<void> => {
       try {
         const found = await get<TaskDetail>(`tasks/${id}`);
         if (left) return;
-        // The stream begins before anything below is read: what both bring is told apart by its place in its file.
-        stream = new Live(id, found.cursor);
-        stream.listen({ problem: setProblem });
         setDetail(found);
-        setLive(stream);
         setFault(undefined);
-        setProblem("");
-        const [names, past] = await Promise.all([
-          get<{ metrics: Metric[] }>(`tasks/${id}/metrics`),
-          get<{ events: TaskEvent[] }>(`tasks/${id}/events`, { limit: 300 }),
-        ]);
-        if (left) return;
-        setMetrics((now) => merged(names.metrics, now ?? []));
-        setEvents((now) => joined(past.events, now));
       } catch (error) {
         if (left) return;
-        if (!stream) setFault(error instanceof Problem ? error : new Problem(0, String(error)));
-        else setProblem(String(error instanceof Error ? error.message : error));
-        if (!stream) again = window.setTimeout(start, 3000); // a task that just begins, a store that comes back
+        setFault(error instanceof Problem ? error : new Problem(0, String(error)));
+        again = window.setTimeout(look, 3000); // a task that just begins, a store that comes back
       }
     };
-    void start();
+    // The stream has its place before anything is read; what both bring is told apart by its place in its file.
+    const read = async (): Promise<void> => {
+      await Promise.race([stream.opened, new Promise((late) => setTimeout(late, PATIENCE))]);
+      if (left) return;
+      setLive(stream);
+      const [names, past] = await Promise.all([
+        get<{ metrics: Metric[] }>(`tasks/${id}/metrics`),
+        get<{ events: TaskEvent[] }>(`tasks/${id}/events`, { limit: 300 }),
+      ]);
+      if (left) return;
+      setMetrics((now) => merged(names.metrics, now ?? []));
+      setEvents((now) => joined(past.events, now));
+    };
+    void look();
+    const attempt = (): void => {
+      read().catch(() => {
+        if (!left) setTimeout(attempt, PATIENCE); // the fault itself is told by the stream, or by the look above
+      });
+    };
+    attempt();
     return () => {
       left = true;
       clearTimeout(again);
-      stream?.close();
+      stream.close();
     };
   }, [id]);
 
@@ -70,11 +80,11 @@ export function TaskPage({ id }: { id: string }) {
         if (points.length) setMetrics((now) => now && counted(now, points));
         if (more.length) setEvents((now) => joined(more.filter((event) => event.kind !== "progress" && event.kind !== "params"), now));
         // Files, ranks, attempts and parameters change with rare events: read anew, and not more than each 2 s.
-        if (more.some((event) => event.kind !== "progress")) {
+        if (more.some((event) => event.kind !== "progress" && event.kind !== "event")) {
           parts ||= window.setTimeout(() => {
             parts = 0;
             get<TaskDetail>(`tasks/${id}`).then(
-              (found) => setDetail((now) => now && { ...found, cursor: now.cursor }),
+              (found) => setDetail(found),
               (error: Error) => setProblem(error.message),
             );
           }, 2000);
@@ -112,7 +122,6 @@ export function TaskPage({ id }: { id: string }) {
       </>
     );
   }
-  if (!detail || !live) return <Header />;
   const show = (file: string, offset: number): void => {
     change({ line: { file, offset } });
     logPanel.current?.scrollIntoView({ block: "nearest" });
@@ -126,36 +135,50 @@ export function TaskPage({ id }: { id: string }) {
       </Header>
       <Notice text={problem} />
       <main class="task">
-        <Head detail={detail} />
+        <Head id={id} detail={detail} />
         <div class="panes">
           <div class="pane">
-            <Curves task={id} metrics={metrics} view={view} change={change} subscribe={subscribeCurves} onPoint={show} onProblem={setProblem} />
+            {live && (
+              <Curves task={id} metrics={metrics} view={view} change={change} subscribe={subscribeCurves} onPoint={show} onProblem={setProblem} />
+            )}
           </div>
           <div class="pane side" ref={logPanel}>
-            <Log
-              task={id}
-              files={detail.files}
-              target={view.line}
-              subscribe={(to) => live.listen({ news: ({ lines }) => lines.length && to(lines) })}
-              onTarget={(line) => change({ line })}
-              onProblem={setProblem}
-            />
+            {live && (
+              <Log
+                task={id}
+                files={detail?.files ?? []}
+                target={view.line}
+                subscribe={(to) => live.listen({ news: ({ lines }) => lines.length && to(lines) })}
+                onTarget={(line) => change({ line })}
+                onProblem={setProblem}
+              />
+            )}
           </div>
         </div>
-        <div class="facts">
-          <Events events={events} onLine={show} />
-          <Attempts detail={detail} />
-          <Parameters parameters={detail.parameters} />
-          <Trust task={detail.task} live={live} />
-        </div>
+        {detail && live && (
+          <div class="facts">
+            <Events events={events} onLine={show} />
+            <Attempts detail={detail} />
+            <Parameters parameters={detail.parameters} />
+            <Trust task={detail.task} live={live} />
+          </div>
+        )}
       </main>
     </>
   );
 }
 
-function Head({ detail }: { detail: TaskDetail }) {
+function Head({ id, detail }: { id: string; detail: TaskDetail | undefined }) {
   const now = useNow();
+  if (!detail) {
+    return (
+      <section class="head" aria-label="State" aria-busy="true">
+        <h1>{id}</h1>
+      </section>
+    );
+  }
   const { task } = detail;
+  const silent = task.status === "running" && task.last_heartbeat_ms > 0 && now - task.last_heartbeat_ms > SILENT;
   const end = eta(task, now);
   const running = task.status === "running";
   const open = running ? detail.files.find((file) => file.open_line)?.open_line : undefined;
@@ -175,9 +198,10 @@ function Head({ detail }: { detail: TaskDetail }) {
           {task.world_size > 1 && `, ${task.ranks} of ${format.plural(task.world_size, "rank")}`}
         </span>
         <span>
-          {running ? "last word " : "ended "}
+          {running ? "last line " : "ended "}
           {format.ago(task.last_seen_ms, now)}
         </span>
+        {silent && <span class="warn">its shipper is silent since {format.duration(now - task.last_heartbeat_ms)}</span>}
       </p>
       <div class="state">
         <Progress task={task} />
