@@ -265,6 +265,13 @@ def test_a_second_start_with_the_same_id_gets_a_file_of_its_own(tmp_path: Path) 
     ]
 
 
+def test_a_parent_that_ignores_the_end_of_children_does_not_cost_the_exit_code(tmp_path: Path) -> None:
+    script = f"import os, signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nos.execv({sys.executable!r}, {TRAINWIRE!r} + "
+    arguments = ["run", "--task", "t", "--dir", "logs", "--", "sh", "-c", "sleep 0.1; exit 5"]
+    done = subprocess.run(python(f"{script}{arguments!r})"), cwd=tmp_path, env=environment(), capture_output=True, check=False)
+    assert done.returncode == 5, done.stderr
+
+
 def test_quiet(tmp_path: Path) -> None:
     assert run(tmp_path, ["echo", "x"], "--quiet") == (0, b"", b"")
     assert parts(tmp_path)[1] == b"x\n"

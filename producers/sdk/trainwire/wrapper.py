@@ -29,7 +29,6 @@ NOT_FOUND = 127
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-_WAITED = frozenset({*FORWARDED, signal.SIGCHLD})
 _SHOW_SECONDS = 0.03  # a bar moves smoothly at 30 pictures a second
 _READ_BYTES = 1 << 16
 
@@ -46,7 +45,9 @@ def run(command: List[str], identity: Identity, folder: Path, environ: Mapping[s
         child_environ["TRAINWIRE_LOG_DIR"] = str(folder)
         log.record(records.status(_now(), "running"))
     show = None if log is None or quiet else _Show(log.path, log.size())
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED)  # from here on they wait for `sigtimedwait`
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where a parent ignored it, exit codes would be lost
+    waited = {number for number in FORWARDED if signal.getsignal(number) is not signal.SIG_IGN} | {signal.SIGCHLD}  # nohup
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)  # from here on they wait for `sigtimedwait`
     try:
         pid = _spawn(command, child_environ, log, before)
     except OSError as error:
@@ -57,7 +58,7 @@ def run(command: List[str], identity: Identity, folder: Path, environ: Mapping[s
         return code
     if show is not None:
         show.start()
-    asked, status = _wait(pid)
+    asked, status = _wait(pid, waited)
     code, by_signal = _exit_of(status)
     if log is not None:
         if show is not None:
@@ -67,7 +68,7 @@ def run(command: List[str], identity: Identity, folder: Path, environ: Mapping[s
         else:
             log.finish("succeeded" if code == 0 else "stopped" if asked else "failed", code=code)
         if show is not None:
-            show.finish()
+            show.finish(waited)
     return code if by_signal is None else 128 + by_signal
 
 
@@ -85,7 +86,7 @@ def _spawn(command: List[str], environ: Dict[str, str], log: Optional[_Log], mas
     )
 
 
-def _wait(pid: int) -> Tuple[bool, int]:
+def _wait(pid: int, waited: Set[signal.Signals]) -> Tuple[bool, int]:
     """Waits for the command: (whether somebody asked it to stop, its wait status). Passes signals on meanwhile.
 
     What the terminal sends (Ctrl-C) it sends to the command as well, which must not get it twice: the kernel is its sender then,
@@ -94,17 +95,14 @@ def _wait(pid: int) -> Tuple[bool, int]:
     asked = False
     while True:
         with contextlib.suppress(InterruptedError):
-            info = signal.sigtimedwait(_WAITED, 1.0)  # a second: should a SIGCHLD ever be missed
+            info = signal.sigtimedwait(waited, 1.0)  # a second: should a SIGCHLD ever be missed
             if info is not None and info.si_signo != signal.SIGCHLD:
                 asked = asked or info.si_signo in _STOPPING
                 if info.si_code <= 0:
                     with contextlib.suppress(ProcessLookupError):  # it ended in this moment
                         os.kill(pid, info.si_signo)
         while True:
-            try:
-                ended, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return asked, 0  # cannot be: the command's own status ends this loop
+            ended, status = os.waitpid(-1, os.WNOHANG)
             if ended == pid:
                 return asked, status
             if ended == 0:
@@ -215,7 +213,7 @@ class _Show(threading.Thread):
                 while True:
                     with self._reading:
                         end = self._end
-                        data = file.read(_READ_BYTES if end is None else min(_READ_BYTES, end - self._offset))
+                        data = file.read(_READ_BYTES if end is None else min(_READ_BYTES, max(0, end - self._offset)))
                     if data:
                         self._offset += len(data)
                         self._write(data)
@@ -231,11 +229,11 @@ class _Show(threading.Thread):
         with self._reading:
             self._end = end
 
-    def finish(self) -> None:
+    def finish(self, waited: Set[signal.Signals]) -> None:
         """Returns when everything before the end was shown; a signal ends the wait for a terminal that takes nothing."""
         while self.is_alive():
             self.join(0.05)
-            info = signal.sigtimedwait(_WAITED, 0)
+            info = signal.sigtimedwait(waited, 0)
             if info is not None and info.si_signo in _STOPPING:
                 return
 
