@@ -15,7 +15,7 @@ help: ## list these targets
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "installing locked requirements …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes requirements/all.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/all.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . -e producers/sdk
 	@touch $@
 
@@ -41,6 +41,16 @@ test: setup lint ## set up, then all tests, on a real broker, the real engine an
 test-unit: .venv/.ready ## the tests that need no service
 	@$(BIN)/pytest -q tests/unit
 
+# The engine of a machine without one is started here and ended here; images that no registry gives are made locally.
+DOCKER_STATE ?= $(HOME)/.cache/trainwire/docker
+.PHONY: test-containers
+test-containers: .venv/.ready ## the contract tests, with broker and store in containers
+	@set -e; began=0; docker version >/dev/null 2>&1 || began=1; \
+	export $$(deploy/docker/engine.sh $(DOCKER_STATE)) TESTCONTAINERS_RYUK_DISABLED=true TRAINWIRE_TEST_CONTAINERS=1; \
+	[ $$began = 0 ] || trap 'kill $$(cat $(DOCKER_STATE)/docker.pid)' EXIT; \
+	deploy/docker/standin/build.sh $(HOME)/.cache/trainwire; \
+	$(BIN)/pytest -q tests/contract
+
 .PHONY: lint
 lint: .venv/.ready ## style, types, direction of imports
 	@$(BIN)/ruff check --quiet .
@@ -58,7 +68,7 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 lock: .venv/.ready ## write requirements/*.txt from pyproject.toml: versions and hashes, no addresses
 	@echo 'uv==0.13.9' | $(LOCK) - -o requirements/uv.txt
 	@$(LOCK) pyproject.toml --all-extras $(GROUPS:%=--group %) -o requirements/all.txt
-	@for program in shipper worker gateway; do $(LOCK) pyproject.toml --extra $$program -c requirements/all.txt -o requirements/$$program.txt; done
+	@for program in shipper worker gateway local; do $(LOCK) pyproject.toml --extra $$program -c requirements/all.txt -o requirements/$$program.txt; done
 GROUPS := demo test lint build
 
 .PHONY: clean

@@ -22,6 +22,6 @@ PY
 cp "$here"/*.py "$here"/Dockerfile "$context/"
 cp -r "$top/runtime" "$context/runtime"
 mkdir -p "$context/deploy/local" && cp "$top/deploy/__init__.py" "$context/deploy/" && cp "$top"/deploy/local/*.py "$context/deploy/local/"
-cp "$top/requirements/all.txt" "$context/constraints.txt"
+cp "$top/requirements/local.txt" "$context/"
 docker build -q --network host --target kafka -t "$kafka" "$context" >/dev/null
 docker build -q --network host --target store -t "$store" "$context" >/dev/null
