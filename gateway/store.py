@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import concurrent.futures
+import re
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
@@ -24,7 +25,7 @@ Columns = dict[str, list[Any]]  # column name: its values, all columns of the sa
 TOO_MUCH = {158, 307, 396}  # TOO_MANY_ROWS, TOO_MANY_BYTES, TOO_MANY_ROWS_OR_BYTES
 BUSY = {159, 160, 202, 209, 210, 241, 439}  # out of time, slots, network, memory, threads
 NO_SCHEMA = {60, 81}  # UNKNOWN_TABLE, UNKNOWN_DATABASE
-NO_ACCESS = {192, 193, 194, 497, 516}  # unknown user, wrong password, no rights
+NO_ACCESS = {192, 193, 194, 516}  # unknown user, wrong password
 
 
 class TooMuch(PermanentError):
@@ -98,7 +99,6 @@ def rows(found: Columns) -> list[dict[str, Any]]:
 def explained(error: ClickHouseError, settings: StoreSettings) -> TemporaryError | PermanentError:
     """A store's failure as a sentence that says what to do."""
     code = getattr(error, "code", None)
-    reason = str(error).splitlines()[0][:300]
     if code is None:
         return TemporaryError(f"no ClickHouse at {settings.url}: {_START}")
     if code in TOO_MUCH:
@@ -111,7 +111,13 @@ def explained(error: ClickHouseError, settings: StoreSettings) -> TemporaryError
         return TemporaryError(
             f"ClickHouse refuses the user {settings.user!r} (code {code}): correct TRAINWIRE_CLICKHOUSE_USER and _PASSWORD"
         )
-    return PermanentError(f"ClickHouse refused the query: {reason}")
+    return PermanentError(f"ClickHouse refused the query: {reason(error)}")
+
+
+def reason(error: ClickHouseError) -> str:
+    """ClickHouse's own sentence, without what clickhouse-connect puts around it."""
+    found = re.search(r"DB::Exception: (.*?)(?: \(version |\Z)", str(error), re.DOTALL)
+    return (found[1] if found else str(error)).strip()[:1000]
 
 
 _START = "start it (`trainwirectl up` starts one here), or correct TRAINWIRE_CLICKHOUSE_URL"

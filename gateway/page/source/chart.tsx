@@ -31,8 +31,8 @@ export function Chart({ name, series, version, view, total, onZoom, onPoint }: P
   const data = useMemo(() => aligned(shown, view), [series, version, view.axis, view.smooth, view.log]);
   const lost = useMemo(() => nonFinite(shown), [series, version]);
   const hidden = view.log ? shown.reduce((sum, one) => sum + one.y.filter((y) => y <= 0).length, 0) : 0;
-  const current = useRef({ shown, onPoint, onZoom, view });
-  current.current = { shown, onPoint, onZoom, view };
+  const current = useRef({ shown, lost, onPoint, onZoom, view });
+  current.current = { shown, lost, onPoint, onZoom, view };
 
   useEffect(() => {
     const parent = figure.current;
@@ -49,11 +49,8 @@ export function Chart({ name, series, version, view, total, onZoom, onPoint }: P
   }, [shape, view.axis, view.smooth > 0, view.log, scheme]);
 
   useEffect(() => {
-    const made = plot.current;
-    if (!made) return;
-    made.setData(data);
-    mark(made, lost, view, current);
-  }, [data, lost, shape, view.axis, view.log, view.metric, view.step, scheme]);
+    plot.current?.setData(data);
+  }, [data, shape, view.axis, view.log, view.metric, view.step, scheme]);
 
   const move = (event: KeyboardEvent): void => {
     const made = plot.current;
@@ -168,10 +165,11 @@ function nonFinite(shown: Series[]): Lost {
   return found;
 }
 
-type Current = { current: { shown: Series[]; view: View; onPoint: Properties["onPoint"]; onZoom: Properties["onZoom"] } };
+type Current = { current: { shown: Series[]; lost: Lost; view: View; onPoint: Properties["onPoint"]; onZoom: Properties["onZoom"] } };
 
 /** Marks at the chart's edge: NaN and −Inf at the bottom, +Inf at the top; and the step that a link points to. */
-function mark(made: uPlot, lost: Lost, view: View, current: Current): void {
+function mark(made: uPlot, current: Current): void {
+  const { lost, view } = current.current;
   const over = made.over;
   for (const old of over.querySelectorAll(".mark")) old.remove();
   const add = (x: number, kind: string, text: string, title: string): HTMLElement | null => {
@@ -254,6 +252,7 @@ function options(parent: HTMLElement, shown: Series[], view: View, setAt: (x: nu
       bind: { dblclick: () => () => (current.current.onZoom(null, null), null) },
     },
     hooks: {
+      draw: [(made) => mark(made, current)],
       setCursor: [
         (made) => {
           const left = made.cursor.left ?? -1;
