@@ -76,6 +76,7 @@ class Follower:
         self._places: dict[str, Followed] = {}
         self._known: dict[tuple[int, int], Found] = {}  # of the last scan
         self._links: dict[str, str] = {}  # real path → the symbolic link that led to it
+        self.unsaved: set[Followed] = set()  # with an id that no checkpoint holds yet
         self.ending: dict[Followed, None] = {}  # those with an end reason
         self._heap: list[tuple[float, int, Followed]] = []
         self._order = itertools.count()
@@ -126,23 +127,25 @@ class Follower:
         tail = item.tail
         tail.ref, tail.key, is_uuid = identity.name_file(tail.ref, first_line)
         tail.generation = self.register.give(tail.key, is_uuid=is_uuid)
+        if not is_uuid:  # a number that only the checkpoint knows must be in it before it is used
+            self.unsaved.add(item)
         tail.ref = dataclasses.replace(tail.ref, file_id=identity.file_id(tail.key, tail.generation))
         self.dirty = True
 
     def is_copy(self, item: Followed, now: float) -> bool:
-        """Whether a file without an id yet looks like a copy of a followed one, and must wait."""
+        """Whether a file without an id yet has the content of another one, so far, and must wait."""
         folder, name = os.path.split(item.place)
-        for original in self._originals(folder, name, item.held_by):
-            if original is item or not self._equal_so_far(item, original):
-                continue
-            if item.held_by is None:
-                item.held_since = now
-                log.info("%s has the same content as %s so far: taken for a copy, not read", item.place, original.place)
-            item.held_by = original
-            likely = original.away_since is not None or name.startswith(os.path.basename(original.tail.ref.path))
-            return likely or now - item.held_since < COPY
-        item.held_by = None
-        return False
+        read = self.read(item)
+        original, likely = None, False
+        if read is not None and item.tail.size:
+            original, likely = self._original(item, folder, name, read)
+        if original is None:
+            item.held_by = item.held_since = None
+            return False
+        if item.held_since is None:
+            item.held_since = now
+            log.info("%s has the same content as %s so far: taken for a copy, not read", item.place, original)
+        return likely or now - item.held_since < COPY
 
     def begin_again(self, item: Followed, reason: str, now: float) -> None:
         """The file at the path is another one now: its old content goes on in a copy, or is over."""
@@ -196,6 +199,7 @@ class Follower:
         self.active.pop(item, None)
         self.ending.pop(item, None)
         self.all.pop(item, None)
+        self.unsaved.discard(item)
         item.dropped = True
         if item.tail.named:
             self.register.release(item.tail.key, item.tail.generation, int(self._wall()), remember=remember)
@@ -216,7 +220,9 @@ class Follower:
             owner = self._inodes.get(item.inode)
             if owner is None and item.real not in self._places:
                 self._admit(item, now)
-            elif owner is not None and owner.tail.real is None:  # it had been moved out of sight
+            elif owner is None:  # another file stands at a known place: see where the one that we know went
+                self.schedule(self._places[item.real], now)
+            elif owner.tail.real is None:  # it had been moved out of sight
                 self._settle_in(owner, item, now)
         paths = {item.path for item in found}
         self._refused = {path: why for path, why in self._refused.items() if path in paths}
@@ -446,7 +452,8 @@ class Follower:
         tail = item.tail
         copy = None
         for other in self.all:
-            if other.held_by is item and other.tail.size and self._equal_so_far(other, item):
+            read = self.read(other) if other.held_by is item and other.tail.size else None
+            if read is not None and self._equal_so_far(item, read, other.tail.size):
                 self._inherit(item, other, now)
                 return
         if tail.named and tail.head.length:
@@ -466,7 +473,7 @@ class Follower:
         tail.real, tail.inode = old.real, old.inode
         tail.size, tail.mtime, tail.stalled = old.size, old.mtime, None
         tail.complete = tail.sent.offset > old.size
-        other.tail, other.held_by = tail, None
+        other.tail, other.held_by, other.held_since = tail, None, None
         self.handles.close(item)
         self.active.pop(item, None)
         self.ending.pop(item, None)
@@ -558,31 +565,34 @@ class Follower:
             os.close(handle)
         return True
 
-    def _originals(self, folder: str, name: str, before: Followed | None) -> list[Followed]:
-        """Files that one of this name could be a copy of: by rotation's naming beside it, or any that is away."""
-        out = [before] if before is not None and not before.dropped else []
+    def _original(self, item: Followed, folder: str, name: str, read: identity.Read) -> tuple[str | None, bool]:
+        """(path of what `item` is a copy of so far, whether that is likely); None where it is no copy."""
+        size = item.tail.size
+        away = [other for other in self.all if other.away_since is not None and other.tail.named]
+        for other in ([item.held_by] if item.held_by is not None and not item.held_by.dropped else []) + away:
+            if other is not item and self._equal_so_far(other, read, size):
+                item.held_by = other
+                return other.place, True
         for base in identity.bases(name):
-            other = self._places.get(os.path.join(folder, base))
-            if other is not None:
-                out.append(other)
-        out += [item for item in self.all if item.away_since is not None and item.tail.named]
-        return out
+            place = os.path.join(folder, base)
+            beside = self._places.get(place)
+            if beside is item:
+                continue
+            if beside is not None and beside.tail.matches(read, size):
+                item.held_by = beside
+                return place, name.startswith(base)
+            if locate.begins_with(place, read, size):
+                return place, name.startswith(base)
+        return None, False
 
-    def _equal_so_far(self, item: Followed, original: Followed) -> bool:
-        """Whether everything in `item` is in `original` too, as far as it can still be seen there."""
-        try:
-            read, theirs = self.read(item), self.read(original)
-            if read is None:
-                return False
-            size = item.tail.size
-            fd = self.handles.held(original)
-            whole = os.fstat(fd).st_size if fd is not None and theirs is not None else 0
-            if theirs is None or (original.tail.named and not original.tail.intact(theirs, whole)):  # its bytes are gone: only their hashes are left
-                return original.tail.matches(read, size)
-        except (OSError, TemporaryError):
-            return False
-        edge, first = max(0, size - identity.SPAN), min(size, identity.SPAN)
-        return 0 < size <= whole and read(0, first) == theirs(0, first) and read(edge, size - edge) == theirs(edge, size - edge)
+    def _equal_so_far(self, original: Followed, read: identity.Read, size: int) -> bool:
+        """Whether a file's content is in `original` too, as far as it can still be seen there."""
+        if original.tail.matches(read, size):
+            return True
+        fd = self.handles.held(original)
+        return fd is not None and locate.equal(
+            lambda offset, length: os.pread(fd, length, offset), os.fstat(fd).st_size, read, size
+        )
 
     # Small things
 

@@ -26,8 +26,8 @@ class Followed:
     shrunk_since: float | None = None  # smaller than what was read; it may be in the middle of being rewritten
     away_since: float | None = None  # no path leads to it
     away_reason: str = ""
-    held_by: Followed | None = None  # the file that this one looks like a copy of: not read …
-    held_since: float = 0.0  # … since then
+    held_since: float | None = None  # looks like a copy of another file: not read, since then …
+    held_by: Followed | None = None  # … which is this one, as far as it is followed
     end_reason: str = ""  # why nothing will follow
     end_sent_at: int | None = None  # offset for which an end was sent …
     end_done_at: int | None = None  # … and acknowledged

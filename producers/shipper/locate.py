@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 
 from producers.shipper.discovery import Found, excluded, look, siblings
-from producers.shipper.identity import Read, derived
+from producers.shipper.identity import SPAN, Read, derived
 from producers.shipper.tail import Tail
 
 Claimed = Callable[[tuple[int, int]], bool]
@@ -26,6 +26,24 @@ def holds(path: str, tail: Tail) -> bool:
         return False
     try:
         return tail.matches(read, size)
+    finally:
+        os.close(fd)
+
+
+def equal(theirs: Read, whole: int, read: Read, size: int) -> bool:
+    """Whether a file of `size` bytes begins one of `whole` bytes, as far as its first and last 4 KiB tell."""
+    edge, first = max(0, size - SPAN), min(size, SPAN)
+    return 0 < size <= whole and read(0, first) == theirs(0, first) and read(edge, size - edge) == theirs(edge, size - edge)
+
+
+def begins_with(path: str, read: Read, size: int) -> bool:
+    """Whether the file at `path` begins with the `size` bytes that `read` gives."""
+    try:
+        theirs, whole, fd = reader(path)
+    except OSError:  # not there, or without rights: then it shows nothing
+        return False
+    try:
+        return equal(theirs, whole, read, size)
     finally:
         os.close(fd)
 

@@ -148,10 +148,13 @@ class Pump:
         if not tail.named:
             follower.name(item, first_line)
             self.changed.add(tail.ref.task)
+        if item in follower.unsaved:
+            item.next_read = now
+            return False
         if pending.after.continuation == "1" or pending.delta.elided:
             self._long(item, pending)
         tail.accept(pending)
-        item.held_by = None
+        item.held_by = item.held_since = None
         if item.end_reason == "end-record":  # it goes on after all
             item.end_reason, item.end_sent_at, item.end_done_at = "", None, None
             follower.ending.pop(item, None)

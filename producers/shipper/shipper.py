@@ -16,6 +16,7 @@ from producers.shipper.follow import Follower
 from producers.shipper.publish import Publisher
 from producers.shipper.pump import Pump
 from producers.shipper.settings import Settings
+from producers.shipper.tail import Tail
 from runtime.metrics import Metrics
 from runtime.retry import LogLimiter
 
@@ -45,7 +46,8 @@ class Shipper:
         self._beats = Beats(settings, publisher, metrics, wall)
         self._publisher = publisher
         self._wall = wall
-        self._next_save = self._next_measure = 0.0
+        self._next_measure = 0.0
+        self._saved_at, self._save_took = -1e9, 0.0
         self._save_complaint = LogLimiter()
 
     def step(self, now: float) -> float:
@@ -57,15 +59,18 @@ class Shipper:
                 self.pump.result(token, error, now)
         self.follower.look(now)
         self.pump.step(now)
+        if self.follower.unsaved and now >= self._saved_at + SAVE_SHARE * self._save_took:
+            self.save(now)
+            self.pump.step(now)
         self._beats.step(now, self.follower.all, self.pump.changed)
         if now >= self._next_measure:  # it visits every file
             self._next_measure = now + MEASURE
             self.metrics.set("shipper_lag_bytes", self.lag())
-        if self.follower.dirty and now >= self._next_save:
+        if self.follower.dirty and now >= self._saved_at + max(self.settings.shipper.checkpoint, SAVE_SHARE * self._save_took):
             self.save(now)
         if self.pump.leaving or self.pump.in_flight > self.settings.shipper.in_flight // 2:
             return now + BUSY
-        if self.pump.in_flight:
+        if self.pump.in_flight or self.follower.unsaved:
             return now + self.settings.files.poll
         return max(now + 0.001, min(self.follower.due(), self.pump.due(now), now + self.settings.shipper.heartbeat))
 
@@ -95,8 +100,9 @@ class Shipper:
         for folder in self.follower.folders.values():
             if not folder.owned:
                 continue
-            entries = [entry(item.tail) for item in self.follower.all if item.folder is folder]
-            saved = Saved([item for item in entries if item is not None], self.follower.register.gone)
+            own = [item.tail for item in self.follower.all if item.folder is folder]
+            entries = [item for tail in own if (item := entry(tail)) is not None]
+            saved = Saved(entries, self.follower.register.gone | self._away_generations(own))
             try:
                 folder.store.save(saved)
             except OSError as error:
@@ -111,7 +117,17 @@ class Shipper:
                     )
             else:
                 self._save_complaint.reset()
-        self._next_save = now + max(self.settings.shipper.checkpoint, SAVE_SHARE * (time.monotonic() - began))
+        self.follower.unsaved.clear()  # even if it failed: lines go on, and a repeat after a crash is told apart by the worker
+        self._saved_at, self._save_took = now, time.monotonic() - began
+
+    def _away_generations(self, tails: list[Tail]) -> dict[str, tuple[int, int]]:
+        """The numbers of files that no path leads to: they have no entry, and must not be given again after a crash."""
+        away: dict[str, tuple[int, int]] = {}
+        for tail in tails:
+            if tail.named and tail.real is None:
+                before = max(away.get(tail.key, (-1, 0))[0], self.follower.register.gone.get(tail.key, (-1, 0))[0])
+                away[tail.key] = (max(before, tail.generation), int(self._wall()))
+        return away
 
     def close(self) -> None:
         """Let go of handles and locks, without saving."""
