@@ -128,6 +128,20 @@ for step in range(10**9): say(run, step)
     assert records[-1]["tw"] == "end"
 
 
+def test_a_handler_that_leaves_at_once_finds_the_records_safe(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        """
+signal.signal(signal.SIGTERM, lambda number, frame: os._exit(6))
+run = trainwire.init('t', flush_seconds=60)
+for step in range(100): say(run, step)
+os.kill(os.getpid(), signal.SIGTERM)
+""",
+    )
+    assert done.returncode == 6, done.stderr
+    assert steps(files(tmp_path)[0]) == journal(tmp_path) == list(range(100))
+
+
 def test_sigterm_that_the_task_ignores_stays_ignored(tmp_path: Path) -> None:
     done = run(
         tmp_path,

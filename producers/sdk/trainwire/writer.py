@@ -14,22 +14,21 @@ import contextlib
 import queue
 import threading
 import time
-import uuid as uuids
 from collections import deque
+from functools import partial
 from pathlib import Path
-from typing import Callable, Deque, List, Optional, Tuple
+from typing import Callable, Deque, Optional, Tuple
 
 from trainwire import records
-from trainwire.files import LogFile, create
+from trainwire.chain import Chain
 
-_END_ROOM = 256  # bytes kept free in a file for its end record
 _WAKE_SHARE = 8  # the writer is woken early when the buffer is filled to one part of this many
 
 Request = Tuple["threading.Lock", bool, Optional[bytes]]  # released when done; whether the thread is to end; the end record
 
 
 class Writer:
-    """Writes whole lines into numbered files of one start. Made once a run; `after_fork` makes it a child's own."""
+    """Writes whole lines into the files of one start. Made once a run; `after_fork` makes it a child's own."""
 
     def __init__(
         self,
@@ -46,36 +45,35 @@ class Writer:
         """`header(uuid, number, before)` makes the first record of each file; `complain(what, why)` tells people, once a `what`;
         `started()` is called by the thread whose record made the writer begin, or begin again after a fork."""
         self._folder = folder
-        self._stem = stem
-        self._header = header
         self._flush_seconds = flush_seconds
-        self._max_file_bytes = max_file_bytes
         self._buffer_bytes = buffer_bytes
         self._complain = complain
         self._started = started
+        self._new_chain = partial(Chain, folder, stem, header, max_file_bytes, complain, self._trouble)
         self._begin()
 
     def _begin(self) -> None:
-        self._lock = threading.RLock()  # of the rare things: starting the thread, counting what is dropped
+        self._chain = self._new_chain()
+        self._writing = threading.Lock()  # of the chain: never waited for
         self._lines: Deque[bytes] = deque()
         self._size = 0
         self._wake_size = self._buffer_bytes // _WAKE_SHARE
+        self._lock = threading.RLock()  # of the rare things: starting the thread, counting what is dropped
         self._dropped = 0
         self.dropped_total = 0
-        self._writing = threading.Lock()  # of the files: never waited for
-        self._file: Optional[LogFile] = None
-        self._number = 1
-        self._before: Optional[str] = None
         self._last: Optional[bytes] = None  # the end record, once it is known
-        self._sealed = False  # the end record is in the file: nothing follows it
-        self._next: Optional[str] = None
         self._thread: Optional[threading.Thread] = None
         self._requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
 
     @property
     def path(self) -> Optional[Path]:
         """The file that is written to now; None where none could be made yet."""
-        return self._file.path if self._file is not None else None
+        return self._chain.path
+
+    @property
+    def used(self) -> bool:
+        """Whether any line was put since the beginning, or since the fork that made this process."""
+        return self._thread is not None or self._chain.path is not None or bool(self._lines)
 
     def put(self, line: str) -> None:
         """Takes one whole line. Never waits, never raises for a disk's sake."""
@@ -87,11 +85,6 @@ class Writer:
         if self._thread is None:
             self._start()
 
-    @property
-    def used(self) -> bool:
-        """Whether any line was put since the beginning, or since the fork that made this process."""
-        return self._thread is not None or self._file is not None or bool(self._lines)
-
     def flush(self, timeout: float) -> bool:
         """Writes what is held; True when all of it is in the file. Waits at most `timeout` seconds."""
         return self._ask(timeout) and self._empty()
@@ -99,7 +92,7 @@ class Writer:
     def close(self, line: str, timeout: float) -> bool:
         """As `flush`, then writes `line` as the last one. Where the disk takes nothing in time, the thread goes on trying."""
         thread = self._thread
-        done = self._ask(timeout, last=line.encode("utf-8", "replace")) and self._sealed and not self._torn()
+        done = self._ask(timeout, last=line.encode("utf-8", "replace")) and self._ended()
         if done and thread is not None and thread is not threading.current_thread():
             thread.join(timeout)
         return done
@@ -114,10 +107,8 @@ class Writer:
 
     def after_fork(self) -> None:
         """In the child: forget what the parent holds and will write. A file of our own comes with the first record."""
-        file = self._file
+        self._chain.forget()
         self._begin()
-        if file is not None:
-            file.close()
 
     # -- the writing thread ------------------------------------------------------------------------------------------
 
@@ -145,7 +136,7 @@ class Writer:
                 request[0].release()
                 if request[1]:
                     return
-            if self._sealed and not self._torn():
+            if self._ended():
                 return
 
     def _ask(self, timeout: float, *, stop: bool = False, last: Optional[bytes] = None) -> bool:
@@ -168,7 +159,7 @@ class Writer:
         if not self._writing.acquire(blocking=False):
             return False  # another thread is at it, perhaps stuck in the disk
         try:
-            self._drain()
+            self._write()
             return True
         except Exception as error:  # a fault of ours must not end the thread, and with it the record of the task
             self._complain("fault in the writer", f"{type(error).__name__}: {error}")
@@ -176,11 +167,10 @@ class Writer:
         finally:
             self._writing.release()
 
-    def _drain(self) -> None:
-        if self._sealed:
-            if self._file is not None and self._file.settle():
-                self._file.close()
-                self._file = None
+    def _write(self) -> None:
+        chain = self._chain
+        if chain.sealed:
+            chain.settle_last()
             return
         lines: Deque[bytes] = deque()
         self._size = 0
@@ -189,109 +179,16 @@ class Writer:
             for _ in range(len(self._lines)):
                 lines.append(self._lines.popleft())
         try:
-            if (lines or self._last or self._torn() or self._file is None) and self._ready():
-                self._append_all(lines)
-                self._seal(lines)
+            if (lines or self._last or chain.unfinished or chain.path is None) and chain.ready() and self._tell_dropped():
+                chain.take(lines)
+                if self._last is not None and not lines:
+                    chain.seal(self._last)
         finally:
+            if chain.lost:
+                self._count_dropped(chain.lost)
+                chain.lost = 0
             if lines:
                 self._put_back(lines)
-
-    def _append_all(self, lines: Deque[bytes]) -> None:
-        """Moves lines into files, as many as the disk takes."""
-        if not self._tell_dropped():
-            return
-        while lines:
-            file = self._file
-            if file is None:
-                return
-            room = self._max_file_bytes - _END_ROOM - file.size
-            batch: List[bytes] = []
-            for line in lines:
-                room -= len(line)
-                if room < 0 and (batch or file.records):
-                    break
-                batch.append(line)
-            if not batch:
-                if not self._rotate():
-                    return
-                continue
-            begun = file.append(batch)
-            for _ in range(begun):
-                lines.popleft()
-            file.records += begun
-            if begun < len(batch) or file.torn:
-                self._trouble(file.error)
-                return
-
-    def _seal(self, lines: Deque[bytes]) -> None:
-        """Writes the end record when everything before it is in the file."""
-        if self._last is None or lines or self._file is None or self._file.torn or self._next is not None:
-            return
-        if self._file.append([self._last]):
-            self._sealed = True
-            self._drain()
-        else:
-            self._trouble(self._file.error)
-
-    def _ready(self) -> bool:
-        """Whether there is a file that takes records: made, not deleted, nothing begun in it, not at its end."""
-        if self._file is not None and self._file.gone():
-            self._complain("log file gone", f"{self._file.path} was deleted or closed by somebody else; a new one is begun")
-            if self._file.torn:
-                self._count_dropped(1)
-            self._leave_file(None)
-        if self._file is not None and not self._file.settle():
-            self._trouble(self._file.error)
-            return False
-        if self._file is not None and self._next is not None:
-            self._leave_file(self._next)
-        return self._file is not None or self._open()
-
-    def _open(self) -> bool:
-        uuid = self._next or str(uuids.uuid4())  # the file before has named it in its end record
-        try:
-            path, fd, self._number = create(self._folder, self._stem, ".jsonl", self._number)
-        except OSError as error:
-            self._trouble(error)
-            return False
-        self._file = LogFile(path, fd, uuid, self._number)
-        begun = self._file.append([self._header(uuid, self._number, self._before).encode("utf-8", "replace")])
-        if begun == 0 or self._file.torn:
-            self._trouble(self._file.error)
-        if begun == 0:  # an empty file may not stay behind: it would need a header for ever
-            with contextlib.suppress(OSError):
-                path.unlink()
-            self._file.close()
-            self._file = None
-            return False
-        self._next = None
-        return not self._file.torn
-
-    def _rotate(self) -> bool:
-        """Ends the file, names the next one in its end record, and opens that."""
-        file = self._file
-        if file is None:
-            return self._open()
-        if self._next is None:
-            following = str(uuids.uuid4())
-            if file.append([records.end(_now(), "running", next=following).encode()]) == 0:
-                self._trouble(file.error)
-                return False
-            self._next = following
-        return self._ready()
-
-    def _leave_file(self, following: Optional[str]) -> None:
-        file = self._file
-        if file is not None:
-            self._before = file.uuid
-            self._number = file.number + 1
-            file.close()
-        self._next = following
-        self._file = None
-
-    def _torn(self) -> bool:
-        """Whether something was begun that the disk did not take whole: a record, or the change to the next file."""
-        return self._file is not None and (self._file.torn or self._next is not None)
 
     # -- a disk that does not take what we have ----------------------------------------------------------------------
 
@@ -324,17 +221,16 @@ class Writer:
         """Writes the event that says how many records are missing here; False when the disk does not take that either."""
         with self._lock:
             count, self._dropped = self._dropped, 0
-        if not count or self._file is None:
+        if not count:
             return True
         message = f"{count} records did not fit into memory before the disk took them; the oldest were dropped"
-        begun = self._file.append([records.event(_now(), "dropped", message, {"records": count}, []).encode()])
-        if not begun:
+        event: Deque[bytes] = deque()
+        event.append(records.event(int(time.time() * 1000), "dropped", message, {"records": count}, []).encode())
+        self._chain.take(event)
+        if event:
             with self._lock:
                 self._dropped += count  # not told yet; `dropped_total` has them already
-        if not begun or self._file.torn:
-            self._trouble(self._file.error)
-            return False
-        return True
+        return not event and not self._chain.unfinished
 
     def _trouble(self, error: Optional[OSError]) -> None:
         self._complain(
@@ -343,8 +239,7 @@ class Writer:
         )
 
     def _empty(self) -> bool:
-        return not self._lines and not self._torn()
+        return not self._lines and not self._chain.unfinished
 
-
-def _now() -> int:
-    return int(time.time() * 1000)
+    def _ended(self) -> bool:
+        return self._chain.sealed and not self._chain.unfinished

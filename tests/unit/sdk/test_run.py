@@ -275,7 +275,7 @@ def test_a_folder_that_cannot_be_made_holds_nothing_up_and_loses_nothing(
 def test_closing_every_descriptor_does_not_put_records_into_the_trainings_files(run: trainwire.Run, tmp_path: Path) -> None:
     run.log({"a": 1}, step=1)
     run.flush()
-    number = run._writer._file._fd  # type: ignore[union-attr]
+    number = run._writer._chain._file._fd  # type: ignore[union-attr]
     os.close(number)
     mine = os.open(tmp_path / "checkpoint.pt", os.O_WRONLY | os.O_CREAT)
     if mine != number:
