@@ -10,6 +10,7 @@ import uvicorn
 
 from gateway.app import build
 from gateway.settings import Settings
+from gateway.viewers.app import router as viewers
 from runtime import logs
 from runtime.errors import EXIT_SETTING, PermanentError
 from runtime.settings import load
@@ -43,6 +44,7 @@ def main() -> None:
     log = logs.setup("trainwire-gateway")
     try:
         settings = load(Settings, os.environ)
+        app = build(settings, further=[viewers(settings.viewers)])
         bound = listen(settings.web.host, settings.web.port)
     except PermanentError as error:
         log.error("%s", error)
@@ -50,7 +52,7 @@ def main() -> None:
     host = f"[{settings.web.host}]" if ":" in settings.web.host else settings.web.host
     log.info("listening on http://%s:%d%s/tasks", host, bound.getsockname()[1], settings.web.base_path)
     config = uvicorn.Config(
-        build(settings),
+        app,
         log_config=None,
         access_log=False,  # requests are counted on /metrics
         server_header=False,

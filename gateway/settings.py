@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from gateway.viewers.settings import ViewerSettings
 from runtime.settings import ReaderSettings, setting
 
 
@@ -73,3 +74,4 @@ class Settings:
     web: WebSettings
     query: QuerySettings
     live: LiveSettings
+    viewers: ViewerSettings

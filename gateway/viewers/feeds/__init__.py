@@ -1,0 +1,1 @@
+"""A task's rows from the store in the form that a tool reads."""

@@ -1,0 +1,110 @@
+// The page around a tool: says that somebody is here, shows what is happening, warns before the viewer goes.
+const [task, tool] = location.pathname.split("/").slice(-3, -1).map(decodeURIComponent);
+const root = "../../../";
+const page = crypto.randomUUID ? crypto.randomUUID() : Array.from({ length: 4 }, () => Math.random().toString(36).slice(2, 10)).join("-");
+const at = (id) => document.getElementById(id);
+const query = new URLSearchParams(location.search);
+let state = "";
+let viewer = null;
+
+at("task").textContent = task;
+at("tool").textContent = tool;
+at("home").href = `${root}tasks/${encodeURIComponent(task)}`;
+at("lines").href = `${root}tasks/${encodeURIComponent(task)}${query.get("line") ? `?line=${encodeURIComponent(query.get("line"))}` : ""}`;
+document.title = `${task} · ${tool}`;
+
+async function ask(method, path, body) {
+  const answer = await fetch(path, {
+    method,
+    headers: { "Content-Type": "application/json", "X-Trainwire-Method": "page" },
+    body: body && JSON.stringify(body),
+  });
+  if (answer.status === 401) location.href = `${root}sign-in?then=${encodeURIComponent(location.pathname + location.search)}`;
+  if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).detail || `the gateway answered ${answer.status}`);
+  return answer.status === 204 ? null : answer.json();
+}
+
+async function load() {
+  at("load").hidden = true;
+  at("headline").textContent = "One moment";
+  try {
+    const asked = await ask("POST", `${root}api/v1/viewers`, { task_id: task, tool });
+    if (!asked.viewer) location.replace(asked.address);
+  } catch (error) {
+    fail("It was not loaded", error.message);
+  }
+}
+
+function fail(headline, why) {
+  at("waiting").className = "failed";
+  at("headline").textContent = headline;
+  at("why").textContent = why;
+  at("load").textContent = "Try again";
+  at("load").hidden = false;
+}
+
+function show(now) {
+  const before = state;
+  state = now.state;
+  viewer = now;
+  document.body.dataset.state = state;
+  at("stop").hidden = !["loading", "ready"].includes(state);
+  at("warning").hidden = !(now.warned && state === "ready");
+  if (now.warned) {
+    const left = now.left > 90 ? `${Math.round(now.left / 60)} minutes` : `${Math.max(now.left, 0)} s`;
+    at("warning-text").textContent = `This viewer goes in ${left}. ${now.reason}.`;
+  }
+  const ready = state === "ready";
+  if (ready && before !== "ready") {
+    at("frame").src = `app/${query.get("at") || ""}${location.hash}`;
+    at("note").textContent = `${now.owner}’s · ready after ${now.ready_after.toFixed(1)} s`;
+  }
+  if (!ready && before === "ready") at("frame").removeAttribute("src");
+  at("frame").hidden = !ready;
+  at("waiting").hidden = ready;
+  if (ready) return;
+  at("note").textContent = "";
+  at("waiting").className = state;
+  at("log").hidden = !(now.lines && now.lines.length && (state === "failed" || now.waited > 5));
+  at("log").textContent = (now.lines || []).join("\n");
+  at("steps").replaceChildren(...(now.steps || []).map((one) => {
+    const item = document.createElement("li");
+    item.append(one.step, Object.assign(document.createElement("span"), { className: "muted", textContent: `${one.after.toFixed(1)} s` }));
+    return item;
+  }));
+  at("why").textContent = now.why || "";
+  at("load").hidden = true;
+  if (state === "loading") at("headline").textContent = `${now.title} is being loaded`;
+  else if (state === "releasing") at("headline").textContent = `${now.title} goes: ${now.step}`;
+  else if (state === "failed") fail(`${now.title} did not come up, or ended`, now.step);
+  else if (before === "" || before === "absent") {
+    at("headline").textContent = "Not loaded";
+    at("why").textContent = "Nobody looks at this task in this tool now.";
+    at("load").textContent = "Load";
+    at("load").hidden = false;
+  } else {
+    at("headline").textContent = "This viewer is gone";
+    at("why").textContent = "Nobody had been here for a while, or somebody stopped it. The task’s data is where it was.";
+    at("load").textContent = "Load again";
+    at("load").hidden = false;
+  }
+}
+
+const live = new EventSource(`live?page=${page}`);
+live.onmessage = (message) => show(JSON.parse(message.data));
+live.onerror = () => { at("note").textContent = "the gateway does not answer; trying again"; };
+
+const word = (more) => ({ page, visible: document.visibilityState === "visible", ...more });
+const say = () => fetch("presence", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(word()), keepalive: true }).catch(() => {});
+document.addEventListener("visibilitychange", say);
+setInterval(say, 15000);
+say();
+addEventListener("pagehide", () => {
+  live.close();
+  navigator.sendBeacon("presence", new Blob([JSON.stringify(word({ closing: true }))], { type: "application/json" }));
+});
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+
+at("load").onclick = load;
+at("stay").onclick = () => viewer && ask("POST", `${root}api/v1/viewers/${viewer.id}/extend`).catch((error) => { at("note").textContent = error.message; });
+at("stop").onclick = () => viewer && ask("DELETE", `${root}api/v1/viewers/${viewer.id}`).catch((error) => { at("note").textContent = error.message; });
