@@ -80,7 +80,7 @@ def command(data: Path | None, kafka_port: int | None, clickhouse_port: int | No
             if len(ended) == len(stack.services):
                 click.echo("stopped from elsewhere", err=True)
                 return
-            if ended:
+            if ended and not stack.stopping:
                 raise click.ClickException(f"{ended[0]} ended by itself; see {stack.data / 'logs'}")
     finally:
         stack.stop()

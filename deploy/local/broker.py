@@ -14,6 +14,7 @@ from pathlib import Path
 
 from runtime.errors import PermanentError
 
+CONFIG = "server.properties"
 MESSAGE_LIMIT = 2 << 20  # bytes: the topic's and the producer's limit, as the event contract says
 
 _LOG4J = """\
@@ -107,9 +108,8 @@ class Broker:
         (self._folder / "log4j2.xml").write_text(_LOG4J.format(log=self._log))
         if (self._folder / "data" / "meta.properties").exists():
             return
-        cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         command = [*self._jvm(256), "-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", "format"]
-        done = subprocess.run([*command, "-t", cluster, "-c", str(self._config)], capture_output=True, text=True)
+        done = subprocess.run([*command, "-t", _cluster_id(), "-c", str(self._config)], capture_output=True, text=True)
         if done.returncode:
             raise PermanentError(f"the broker's storage could not be formatted: {(done.stderr or done.stdout).strip()[-500:]}")
 
@@ -118,7 +118,7 @@ class Broker:
 
     @property
     def _config(self) -> Path:
-        return self._folder / "server.properties"
+        return self._folder / CONFIG
 
     def _jvm(self, heap_mb: int) -> list[str]:
         return [
@@ -131,6 +131,14 @@ class Broker:
             "-cp",
             self._classpath,
         ]
+
+
+def _cluster_id() -> str:
+    """A random id in Kafka's form; one that begins with a dash would be read as an option."""
+    while True:
+        made = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not made.startswith("-"):
+            return made
 
 
 def answers(port: int, timeout: float = 1.0) -> bool:

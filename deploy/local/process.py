@@ -74,6 +74,20 @@ class Identity:
         _reap(self.pid)
 
 
+def find(*arguments: str) -> list[Identity]:
+    """Living processes whose command line holds each of these as an argument of its own."""
+    wanted = {argument.encode() for argument in arguments}
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it ended in this moment, or is nobody's business of ours
+            continue
+        if wanted <= set(command) and (identity := Identity.of(int(entry.name))):
+            found.append(identity)
+    return found
+
+
 def _reap(pid: int) -> None:
     """Collect a child of ours that ended, so that no zombie is left; of others' processes this knows nothing."""
     try:

@@ -6,7 +6,7 @@
     stack.broker.kill(); stack.broker.start()   # faults: same port, same data
     stack.stop()
 
-The data folder: `broker/` and `clickhouse/` (data), `logs/`, `state.json` (ports, processes), `credentials.json` (0600).
+The data folder: `broker/` and `clickhouse/` (data), `logs/`, `state.json`, `credentials.json` (deploy/local/folder.py).
 """
 
 from __future__ import annotations
@@ -14,27 +14,22 @@ from __future__ import annotations
 import base64
 import contextlib
 import errno
-import fcntl
-import json
 import os
-import secrets
 import shutil
 import signal
-import socket
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from deploy.local import broker, jars, process
+from deploy.local import broker, jars, ports, process
+from deploy.local.folder import Folder
 from deploy.local.settings import LocalSettings
 from runtime.errors import PermanentError, TemporaryError
 
-ROOM = 512 << 20  # bytes free that a start asks for: below that the broker's and the engine's first segments do not fit
 PATIENCE = 15.0  # seconds from TERM to KILL; a broker with data takes up to 5 to close its segments
-READY = 60.0  # seconds to become ready: 5 to 8 on an idle machine; a busy one gets its time
+READY = 90.0  # seconds to become ready: 3 to 5 on an idle machine; a busy one gets its time
 
 
 def _silent(_: str) -> None:
@@ -46,13 +41,13 @@ class Service:
 
     def __init__(self, stack: Stack, name: str, port: int) -> None:
         self._stack, self.name, self.port = stack, name, port
-        self.log = stack.data / "logs" / f"{name}.log"
-        self.output = stack.data / "logs" / f"{name}.out"
+        self.log = stack.folder.logs / f"{name}.log"
+        self.output = stack.folder.logs / f"{name}.out"
 
     @property
     def process(self) -> process.Identity | None:
         """The process that was started last, alive or not."""
-        return self._stack.recorded(self.name)
+        return self._stack.folder.process(self.name)
 
     @property
     def running(self) -> bool:
@@ -92,6 +87,15 @@ class Service:
         self.stop()
         self.start()
 
+    def last_words(self) -> str:
+        """The end of what it printed, for a message about its end."""
+        for file in (self.output, self.log):
+            with contextlib.suppress(FileNotFoundError):
+                lines = [line for line in file.read_text(errors="replace").splitlines() if line.strip()]
+                if lines:
+                    return f"{lines[-1][:300]} (more in {file})"
+        return "it said nothing"
+
 
 class Stack:
     """A data folder and what runs in it. Several processes may hold one (`up` here, `down` there)."""
@@ -99,18 +103,20 @@ class Stack:
     def __init__(
         self, data: Path, settings: LocalSettings | None = None, broker_options: broker.BrokerOptions | None = None
     ) -> None:
-        self.data = data.absolute()
+        self.folder = Folder(data)
         self.settings = settings or LocalSettings()
         self.broker_options = broker_options or broker.BrokerOptions()
         self._tied = False
-        state = self._read_state()
-        ports = state.get("ports", {})
-        self._controller_port = int(ports.get("controller", 0))
-        self.broker = Service(self, "broker", self.settings.kafka_port or int(ports.get("broker", 0)))
-        self.store = Service(self, "clickhouse", self.settings.clickhouse_port or int(ports.get("clickhouse", 0)))
+        before = self.folder.ports()
+        self.broker = Service(self, "broker", self.settings.kafka_port or before.get("broker", 0))
+        self.store = Service(self, "clickhouse", self.settings.clickhouse_port or before.get("clickhouse", 0))
         self.services = (self.broker, self.store)
 
     # What others need to know
+
+    @property
+    def data(self) -> Path:
+        return self.folder.path
 
     @property
     def bootstrap(self) -> str:
@@ -122,10 +128,7 @@ class Stack:
 
     def password(self, user: str) -> str:
         """Of `writer` or `viewer`. Raises `PermanentError` before the first start."""
-        try:
-            return str(json.loads(self._credentials.read_text())[user])
-        except FileNotFoundError:
-            raise PermanentError(f"{self.data} holds no local stack yet: start it with `trainwirectl up`") from None
+        return self.folder.password(user)
 
     def environ(self, user: str = "writer") -> dict[str, str]:
         """Settings for any program of the project, and for the tests."""
@@ -136,47 +139,10 @@ class Stack:
             "TRAINWIRE_CLICKHOUSE_PASSWORD": self.password(user),
         }
 
-    # Life
-
-    def start(self, *, tied: bool, progress: Callable[[str], None] = _silent) -> None:
-        """Start what does not run, and return when all is ready.
-
-        `tied`: the kernel ends the services with this process. Raises `PermanentError` (a port in use, no disk space, no
-        Java) or `TemporaryError` (not ready in time); then nothing that this call started is left.
-        """
-        with self._locked():
-            self._tied = tied
-            try:
-                self._prepare(progress)
-            except OSError as error:
-                raise (
-                    _no_room(self.data)
-                    if error.errno == errno.ENOSPC
-                    else PermanentError(f"cannot use {self.data} as data folder: {error.strerror} ({error.filename})")
-                ) from error
-            progress("starting the broker and ClickHouse")
-            self._launch_locked(list(self.services))
-
-    def launch(self, services: list[Service]) -> None:
-        with self._locked():
-            self._launch_locked(services)
-
-    def stop(self) -> None:
-        """End all services: TERM, then KILL. The data stays."""
-        known = [service.process for service in self.services]
-        for identity in known:  # both get their TERM before either is waited for
-            if identity:
-                identity.signal(signal.SIGTERM)
-        for identity in known:
-            if identity:
-                identity.end(PATIENCE)
-        if (self.data / "state.json").exists():
-            self._write_state({})
-
-    def remove(self) -> None:
-        """Stop, and delete the data folder."""
-        self.stop()
-        shutil.rmtree(self.data, ignore_errors=True)
+    @property
+    def stopping(self) -> bool:
+        """Whether somebody asked for the end: `down` in another terminal."""
+        return self.folder.stopping()
 
     def healthy(self, service: Service) -> bool:
         if service is self.broker:
@@ -189,6 +155,8 @@ class Stack:
 
     def version(self, service: Service) -> str:
         """What the running service says it is; empty when it does not answer."""
+        if not service.running:
+            return ""
         if service is self.broker:
             return f"Apache Kafka {jars.KAFKA_VERSION}"
         login = base64.b64encode(f"viewer:{self.password('viewer')}".encode()).decode()
@@ -201,32 +169,65 @@ class Stack:
         except OSError:
             return ""
 
-    def recorded(self, name: str) -> process.Identity | None:
-        known = self._read_state().get("processes", {}).get(name)
-        return process.Identity(**known) if known else None
+    # Life
+
+    def start(self, *, tied: bool, progress: Callable[[str], None] = _silent) -> None:
+        """Start what does not run, and return when all is ready.
+
+        `tied`: the kernel ends the services with this process. Raises `PermanentError` (a port in use, no disk space, no
+        Java) or `TemporaryError` (not ready in time); then nothing that this call started is left.
+        """
+        with self.folder.locked():
+            self._tied = tied
+            try:
+                self._prepare(progress)
+            except OSError as error:
+                if error.errno == errno.ENOSPC:
+                    raise self.folder.no_room() from error
+                raise PermanentError(f"cannot use {self.data} as data folder: {error.strerror} ({error.filename})") from error
+            progress("starting the broker and ClickHouse")
+            self._launch(list(self.services))
+
+    def launch(self, services: list[Service]) -> None:
+        with self.folder.locked():
+            self._launch(services)
+
+    def stop(self) -> None:
+        """End all services: TERM, then KILL. The data stays."""
+        known = {*self._strays(), *(found for service in self.services if (found := service.process) and found.alive())}
+        if known:
+            self.folder.remember(stopping=True)
+        for identity in known:  # both get their TERM before either is waited for
+            identity.signal(signal.SIGTERM)
+        for identity in known:
+            identity.end(PATIENCE)
+
+    def remove(self) -> None:
+        """Stop, and delete the data folder."""
+        self.stop()
+        shutil.rmtree(self.data, ignore_errors=True)
 
     # Inside
 
     def _prepare(self, progress: Callable[[str], None]) -> None:
-        for folder in ("logs", "clickhouse"):
-            (self.data / folder).mkdir(parents=True, exist_ok=True)
-        ignore = self.data / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")
-        if shutil.disk_usage(self.data).free < ROOM:
-            raise _no_room(self.data)
-        self._make_credentials()
+        self.folder.prepare()
+        given = {"writer": self.settings.writer_password.value, "viewer": self.settings.viewer_password.value}
+        self.folder.make_passwords(given)
         self._java = jars.java(self.settings.java)
         self._classpath = jars.classpath(self.settings.cache_folder, progress)
+        recorded = [service.process for service in self.services]
+        for stray in self._strays():  # of a start that was killed before it could write down what it started
+            if stray not in recorded:
+                stray.end(PATIENCE)
         for service, fixed in ((self.broker, self.settings.kafka_port), (self.store, self.settings.clickhouse_port)):
             if not service.running:
-                service.port = _port(service, fixed)
+                service.port = ports.choose(service.name, fixed, service.port)
+        self.folder.remember(ports={service.name: service.port for service in self.services})
         if not self.broker.running:
-            self._controller_port = free_port()
             progress("preparing the broker's storage")
-            self._broker().prepare(self.broker.port, self._controller_port, self.broker_options)
+            self._broker().prepare(self.broker.port, ports.free_port(), self.broker_options)
 
-    def _launch_locked(self, services: list[Service]) -> None:
+    def _launch(self, services: list[Service]) -> None:
         begun: list[Service] = []
         try:
             for service in services:
@@ -235,16 +236,14 @@ class Stack:
                     self._spawn(service)
             deadline = time.monotonic() + READY
             waiting = list(services)
-            while waiting:
-                waiting = [service for service in waiting if not service.healthy]
+            while waiting := [service for service in waiting if not service.healthy]:
                 for service in waiting:
                     if not service.running:
-                        raise TemporaryError(f"{service.name} ended while it started: {_last_words(service)}")
-                if waiting and time.monotonic() > deadline:
+                        raise TemporaryError(f"{service.name} ended while it started: {service.last_words()}")
+                if time.monotonic() > deadline:
                     names = " and ".join(service.name for service in waiting)
-                    raise TemporaryError(f"{names} not ready after {READY:.0f} s; see {self.data / 'logs'}")
-                if waiting:
-                    time.sleep(0.05)
+                    raise TemporaryError(f"{names} not ready after {READY:.0f} s; see {self.folder.logs}")
+                time.sleep(0.05)
         except BaseException:  # Ctrl-C too: what this call began must not stay
             for service in begun:
                 service.kill()
@@ -254,111 +253,25 @@ class Stack:
         if service is self.broker:
             command, environ = self._broker().command(self.broker_options), broker.environment()
         else:
-            command = [
-                sys.executable,
-                "-m",
-                "deploy.local.front",
-                str(self.data / "clickhouse"),
-                str(service.port),
-                str(self._credentials),
-            ]
+            arguments = [str(self._clickhouse), str(service.port), str(self.folder.credentials)]
+            command = [sys.executable, "-m", "deploy.local.front", *arguments]
             environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
         identity = process.spawn(command, output=service.output, environ=environ, tied=self._tied)
-        state = self._read_state()
-        processes = {
-            **state.get("processes", {}),
-            service.name: {"pid": identity.pid, "started": identity.started, "boot": identity.boot},
-        }
-        self._write_state(processes)
+        self.folder.remember(processes={service.name: identity})
+
+    def _strays(self) -> list[process.Identity]:
+        """Our services by what stands in their command line, recorded or not."""
+        return process.find("kafka.Kafka", str(self._broker_folder / broker.CONFIG)) + process.find(
+            "deploy.local.front", str(self._clickhouse)
+        )
 
     def _broker(self) -> broker.Broker:
-        return broker.Broker(self.data / "broker", self.broker.log, self._classpath, self._java, self.settings.heap_mb)
+        return broker.Broker(self._broker_folder, self.broker.log, self._classpath, self._java, self.settings.heap_mb)
 
     @property
-    def _credentials(self) -> Path:
-        return self.data / "credentials.json"
+    def _broker_folder(self) -> Path:
+        return self.data / "broker"
 
-    def _make_credentials(self) -> None:
-        known: dict[str, str] = json.loads(self._credentials.read_text()) if self._credentials.exists() else {}
-        for user, given in (("writer", self.settings.writer_password), ("viewer", self.settings.viewer_password)):
-            known[user] = given.value or known.get(user) or secrets.token_urlsafe(18)
-        _write(self._credentials, known)
-
-    def _read_state(self) -> dict[str, Any]:
-        try:
-            state = json.loads((self.data / "state.json").read_text())
-        except (FileNotFoundError, NotADirectoryError):
-            return {}
-        except json.JSONDecodeError:
-            raise PermanentError(f"{self.data / 'state.json'} is damaged: remove it when nothing of the stack runs") from None
-        return state if isinstance(state, dict) else {}
-
-    def _write_state(self, processes: dict[str, Any]) -> None:
-        ports = {"broker": self.broker.port, "clickhouse": self.store.port, "controller": self._controller_port}
-        _write(self.data / "state.json", {"ports": ports, "processes": processes})
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One start at a time in a data folder."""
-        try:
-            self.data.mkdir(parents=True, exist_ok=True)
-            handle = (self.data / "lock").open("w")
-        except OSError as error:
-            raise PermanentError(f"cannot use {self.data} as data folder: {error.strerror}") from error
-        with handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    """Whole or not at all, and for this user only."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
-        json.dump(content, handle)
-    temporary.replace(path)
-
-
-def _no_room(folder: Path) -> PermanentError:
-    return PermanentError(f"{folder} has less than {ROOM >> 20} MiB free: make room, or choose another data folder")
-
-
-def _last_words(service: Service) -> str:
-    for file in (service.output, service.log):
-        with contextlib.suppress(FileNotFoundError):
-            lines = [line for line in file.read_text(errors="replace").splitlines() if line.strip()]
-            if lines:
-                return f"{lines[-1][:300]} (more in {file})"
-    return "it said nothing"
-
-
-def _port(service: Service, fixed: int) -> int:
-    """The port to start on: the fixed one, the one it had before if still free, or a free one."""
-    wanted = fixed or service.port
-    if not wanted:
-        return free_port()
-    if _is_free(wanted):
-        return wanted
-    if fixed:
-        raise PermanentError(
-            f"port {fixed} of 127.0.0.1 is in use: free it, or give {service.name} another one (0 for a free one)"
-        )
-    return free_port()
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(
-            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-        )  # as the services do: connections that closed lately do not count
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-        return True
-
-
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    @property
+    def _clickhouse(self) -> Path:
+        return self.data / "clickhouse"
