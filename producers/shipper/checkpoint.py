@@ -59,9 +59,12 @@ class Saved:
     gone: dict[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
 
 
-def entry(tail: Tail) -> Entry | None:
-    """The checkpoint entry of a file; None while it has no id, or no place."""
-    if not tail.named or tail.real is None or tail.inode is None or tail.container is None:
+def entry(tail: Tail, place: str) -> Entry | None:
+    """The checkpoint entry of a file last seen at `place`; None while it has no id.
+
+    A file that no path leads to has one too: its content may turn up in a copy, and its id must not be given again.
+    """
+    if not tail.named or tail.container is None:
         return None
     position = tail.acked
     if tail.complete:  # a copy that ends before what was read: known again by the last mark inside it
@@ -70,8 +73,8 @@ def entry(tail: Tail) -> Entry | None:
         tail.ref,
         tail.key,
         tail.generation,
-        tail.real,
-        tail.inode,
+        place,
+        tail.inode or (0, 0),
         tail.reading,
         tail.container,
         tail.head,

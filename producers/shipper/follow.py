@@ -278,17 +278,25 @@ class Follower:
     def _restore(self, folder: StateFolder, saved: Saved, now: float) -> None:
         for key, value in saved.gone.items():
             self.register.gone[key] = value
+        missing = []
         for entry in saved.entries:
             self.register.restore(entry.key, entry.generation)
             item = Followed(revive(entry), folder, None, entry.real, last_change=now)
             self.all[item] = None
-            if entry.inode in self._inodes:
-                item.tail.inode = None  # two entries cannot mean one file: this one has to be found by its content
-            else:
-                item.release = folder.take(entry.real, entry.inode)
-                self._inodes[entry.inode] = item
-                self._places[entry.real] = item
             self.schedule(item, now)
+            found = discovery.look(entry.real)
+            if found is None or found.inode != entry.inode or found.inode in self._inodes:
+                missing.append(item)
+                continue
+            item.release = folder.take(entry.real, entry.inode)
+            self._inodes[entry.inode] = item
+            self._places[entry.real] = item
+            item.tail.restored = not locate.holds(entry.real, item.tail)
+        for item in missing:  # renamed ones first, so that nobody takes them for a copy of another file
+            place = locate.renamed(item.tail, self._known)
+            if place is not None and locate.holds(place, item.tail) and (found := discovery.look(place)) is not None:
+                item.tail.restored = False
+                self._settle_in(item, found, now)
 
     def _folder(self, real: str) -> StateFolder | None:
         """The state folder for a file: the setting's, or that of the longest base above it; None while not ours."""
@@ -402,18 +410,18 @@ class Follower:
                 self._settle_in(item, found, now)
                 self._newcomers(old, since, now)
                 return
+        copy = locate.copied(tail, self._known, self._is_claimed, self.settings.files.exclude) if tail.named else None
         newcomer = discovery.look(old) if status is not None else None
         if newcomer is not None and self._same_again(item, newcomer, fd):
             if tail.restored:
                 tail.reading = _reading()  # this may be a copied folder whose original goes on elsewhere
             self._settle_in(item, newcomer, now)
             return
+        if copy is not None and (fd is None or copy.size >= os.fstat(fd).st_size or not self._is_intact(item, fd)):
+            self._settle_in(item, copy, now)
+            self._newcomers(old, since, now)
+            return
         if fd is None:
-            copy = locate.copied(tail, self._known, self._is_claimed, self.settings.files.exclude) if tail.named else None
-            if copy is not None:
-                self._settle_in(item, copy, now)
-                self._newcomers(old, since, now)
-                return
             if status is None and tail.restored and (item.away_since is None or now - item.away_since < MISSING):
                 item.away_since = now if item.away_since is None else item.away_since
                 return
@@ -535,9 +543,12 @@ class Follower:
                 item.release()
                 item.release = None
 
+    def _is_intact(self, item: Followed, fd: int) -> bool:
+        return item.tail.intact(lambda offset, length: os.pread(fd, length, offset), os.fstat(fd).st_size)
+
     def _is_claimed(self, inode: tuple[int, int]) -> bool:
         other = self._inodes.get(inode)
-        return other is not None and other.tail.named
+        return other is not None and other.tail.named and not other.tail.restored
 
     def _same_again(self, item: Followed, newcomer: Found, fd: int | None) -> bool:
         """Whether the newcomer is the old file's content, gone on: then nothing of the old one is lost by going over."""

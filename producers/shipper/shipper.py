@@ -16,7 +16,6 @@ from producers.shipper.follow import Follower
 from producers.shipper.publish import Publisher
 from producers.shipper.pump import Pump
 from producers.shipper.settings import Settings
-from producers.shipper.tail import Tail
 from runtime.metrics import Metrics
 from runtime.retry import LogLimiter
 
@@ -100,9 +99,8 @@ class Shipper:
         for folder in self.follower.folders.values():
             if not folder.owned:
                 continue
-            own = [item.tail for item in self.follower.all if item.folder is folder]
-            entries = [item for tail in own if (item := entry(tail)) is not None]
-            saved = Saved(entries, self.follower.register.gone | self._away_generations(own))
+            entries = [entry(item.tail, item.place) for item in self.follower.all if item.folder is folder]
+            saved = Saved([item for item in entries if item is not None], self.follower.register.gone)
             try:
                 folder.store.save(saved)
             except OSError as error:
@@ -119,15 +117,6 @@ class Shipper:
                 self._save_complaint.reset()
         self.follower.unsaved.clear()  # even if it failed: lines go on, and a repeat after a crash is told apart by the worker
         self._saved_at, self._save_took = now, time.monotonic() - began
-
-    def _away_generations(self, tails: list[Tail]) -> dict[str, tuple[int, int]]:
-        """The numbers of files that no path leads to: they have no entry, and must not be given again after a crash."""
-        away: dict[str, tuple[int, int]] = {}
-        for tail in tails:
-            if tail.named and tail.real is None:
-                before = max(away.get(tail.key, (-1, 0))[0], self.follower.register.gone.get(tail.key, (-1, 0))[0])
-                away[tail.key] = (max(before, tail.generation), int(self._wall()))
-        return away
 
     def close(self) -> None:
         """Let go of handles and locks, without saving."""
