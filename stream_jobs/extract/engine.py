@@ -18,6 +18,7 @@ EXTRACTOR_VERSION = 1  # part of a row's revision: raise it whenever the same li
 DEFAULT = Options()
 _BOX_STEPS = {"total_timesteps", "timesteps_total", "num_timesteps", "global_step", "step"}
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])|[\x00-\x08\x0b-\x1f\x7f]")
+_BLOCK = 400  # records read at once: more do not fit a processor's cache
 _REMEMBER = 2  # a form seen so often is worth a regular expression
 _DUMP_LINES = 1000
 _WARNINGS = 256  # different warnings told of one file
@@ -30,21 +31,18 @@ def extract(state: State, lines: Lines, options: Options = DEFAULT) -> tuple[Sta
     Pure: the same bytes give the same rows, however they were cut into calls; `state` is not changed.
     """
     work = Extraction(state.copy(), options)
-    texts, continuations = lines.texts, lines.continuations
-    count, at = len(texts), 0
-    while at < count:
-        text = texts[at]
-        if at in continuations:
-            at += 1
-        elif text.startswith(records.PREFIX):
-            end = at + 1
-            while end < count and texts[end].startswith(records.PREFIX) and end not in continuations:
-                end += 1
-            work.records(texts[at:end], at)
-            at = end
-        else:
-            work.line(text, at)
-            at += 1
+    texts = lines.texts
+    start = 0
+    for bound in [*sorted(lines.continuations), len(texts)]:
+        while start < bound:
+            text = texts[start]
+            if text.startswith(records.PREFIX):
+                stop = min(start + _BLOCK, bound)
+                start = stop if work.records(texts[start:stop], start) else work.one_record(text, start)
+            else:
+                work.line(text, start)
+                start += 1
+        start = bound + 1
     work.gatherer.flush()
     return work.state, work.points, work.events
 
@@ -65,21 +63,25 @@ class Extraction:
         self.gatherer = Gatherer(self.points)
         self.last: Line | None = None
 
-    def records(self, block: list[str], start: int) -> None:
-        """Lines that begin as the SDK's records do."""
+    def records(self, block: list[str], start: int) -> bool:
+        """Read lines as a block of plain metrics records; False, and nothing done, where not all of them are."""
         self.gatherer.flush()
         indexes = list(range(start, start + len(block)))
-        if records.read_block(block, indexes, self.points):
-            return
-        for index, text in zip(indexes, block, strict=True):
-            before = len(self.points)
-            if not records.read_record(text, index, self.points, self.events, self.options.name_characters):
-                self.line(text, index)
-                self.gatherer.flush()
-                continue
-            for i in range(before, len(self.points)):
-                if not math.isfinite(self.points.value[i]):
-                    self._non_finite(self.points.name[i], self.points.value[i], index, self.points.step[i], self.points.time[i])
+        return records.read_block(block, indexes, self.points, self.options.name_characters, self.options.points_per_line)
+
+    def one_record(self, text: str, index: int) -> int:
+        """Read one line that begins as a record does; gives back the index of the next line."""
+        before = len(self.points)
+        limits = self.options.name_characters, self.options.points_per_line
+        if not records.read_record(text, index, self.points, self.events, *limits):
+            self.line(text, index)
+            self.gatherer.flush()
+            return index + 1
+        points = self.points
+        for i in range(before, len(points)):
+            if not math.isfinite(points.value[i]):
+                self._non_finite(points.name[i], points.value[i], index, points.step[i], points.time[i])
+        return index + 1
 
     def line(self, text: str, index: int) -> None:
         """Any other line. A form that was seen before is read by its regular expression."""

@@ -7,63 +7,80 @@ into columns by functions that run in C. What is not a plain metrics record take
 from __future__ import annotations
 
 import math
-from itertools import chain, repeat
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
 import orjson
 
-from stream_jobs.extract.rows import Events, Points
+from stream_jobs.extract.rows import Events, Points, spread
 
 PREFIX = '{"tw":"'
+_NEXT = '\n,{"tw":"log",'
+LOG = PREFIX + 'log",'
 NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 EVENT_KINDS = {"header", "progress", "status", "params", "event", "end"}
 _PLAIN_NUMBERS = {float, int}
+_INTEGERS = {int, type(None)}
+_NUMBERS = {float, int, type(None)}
+_METRICS, _TIME, _STEP = itemgetter("m"), itemgetter("t"), itemgetter("s")
+_CHUNK = 40  # records of one array: Python keeps 80 dicts for reuse, and more of them cost a tenth
 
 
-def read_block(texts: list[str], lines: list[int], points: Points) -> bool:
+def read_block(texts: list[str], lines: list[int], points: Points, name_characters: int, most: int) -> bool:
     """Read records that are all plain metrics with the same names, in columns. False, and nothing done, if they are not.
 
-    A joined array is read as the same records as its lines one by one: there are exactly two braces a line, used up by
-    the n objects and their n "m" objects, and no "m" holds a string; so each line's first brace opens one of the n.
+    A joined array is read as the same records as its lines one by one: every line opens an object; there are exactly two
+    opening braces a line, used up by the n objects and their n "m" objects, and no "m" holds anything but numbers; so
+    each line's first brace opens one of the n.
     """
-    n = len(texts)
-    joined = ",".join(texts)
-    if joined.count("{") != 2 * n or joined.count("}") != 2 * n:
-        return False
-    try:
-        records = orjson.loads(f"[{joined}]")
-        metrics = list(map(itemgetter("m"), records))
-        times = list(map(itemgetter("t"), records))
-        kinds = set(map(itemgetter("tw"), records))
-    except (ValueError, KeyError, TypeError):
-        return False
-    if len(records) != n or kinds != {"log"} or set(map(type, metrics)) != {dict} or set(map(type, times)) != {int}:
-        return False
-    names = list(metrics[0])
+    times: list[int] = []
+    steps: list[int | None] = []
+    epochs: list[float | None] = []
+    values: list[float] = []
+    names: list[str] = []
+    for start in range(0, len(texts), _CHUNK):
+        chunk = texts[start : start + _CHUNK]
+        n = len(chunk)
+        joined = "\n,".join(chunk)
+        if joined.count("{") != 2 * n or joined.count(_NEXT) != n - 1 or not joined.startswith(LOG):
+            return False
+        try:
+            records = orjson.loads(f"[{joined}]")
+            metrics = list(map(_METRICS, records))
+            times += map(_TIME, records)
+            values += chain.from_iterable(map(dict.values, metrics))
+            names = names or list(metrics[0])
+            if len(records) != n or list(chain.from_iterable(metrics)) != names * n:
+                return False
+            first = records[0]
+            steps += map(_STEP, records) if "s" in first else [record.get("s") for record in records]
+            if "e" in first or set(map(len, records)) != {len(first)}:
+                epochs += [record.get("e") for record in records]
+            else:
+                epochs += [None] * n
+        except (ValueError, KeyError, TypeError):
+            return False
     width = len(names)
-    if not width or list(chain.from_iterable(metrics)) != names * n:
-        return False
-    values = list(chain.from_iterable(map(dict.values, metrics)))
     types = set(map(type, values))
-    if not types <= _PLAIN_NUMBERS:
+    if not 0 < width <= most or not types <= _PLAIN_NUMBERS or max(map(len, names)) > name_characters:
         return False
-    steps = [record.get("s") for record in records]
-    epochs = [record.get("e") for record in records]
-    if not set(map(type, steps)) <= {int, type(None)} or not set(map(type, epochs)) <= {int, float, type(None)}:
+    if set(map(type, times)) != {int} or not set(map(type, steps)) <= _INTEGERS or not set(map(type, epochs)) <= _NUMBERS:
         return False
-    points.line += chain.from_iterable(map(repeat, lines, repeat(width)))
-    points.index += list(range(width)) * n
-    points.name += names * n
-    points.value += values if types == {float} else map(float, values)
-    points.step += chain.from_iterable(map(repeat, steps, repeat(width)))
-    points.epoch += chain.from_iterable(map(repeat, epochs, repeat(width)))
-    points.time += chain.from_iterable(map(repeat, times, repeat(width)))
-    points.source += ["record"] * (width * n)
+    if types != {float}:
+        values = list(map(float, values))
+    points.line += spread(lines, width)
+    points.index += list(range(width)) * len(lines)
+    points.name += names * len(lines)
+    points.value += values
+    points.step += spread(steps, width)
+    points.epoch += spread(epochs, width)
+    points.time += spread(times, width)
+    points.source += ["record"] * (width * len(lines))
     return True
 
 
-def read_record(text: str, line: int, points: Points, events: Events, name_characters: int) -> bool:
+def read_record(text: str, line: int, points: Points, events: Events, name_characters: int, most: int) -> bool:
     """Read one record of any kind; False if it is none, so that the line is read as text."""
     try:
         record = orjson.loads(text)
@@ -79,6 +96,9 @@ def read_record(text: str, line: int, points: Points, events: Events, name_chara
             if value is None:
                 points.unparsed += 1
                 continue
+            if index == most:
+                events.add(line, "too_many_points", time, "", {"points": str(len(record["m"]))}, step, epoch)
+                break
             points.add(line, index, name[:name_characters], value, step, epoch, time, "record")
             index += 1
         return True
