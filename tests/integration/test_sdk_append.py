@@ -100,6 +100,32 @@ def test_concurrent_callers(tmp_path: Path) -> None:
     assert joined == {f"m{number}": number for number in range(16)}
 
 
+def test_the_first_callers_at_one_moment_write_one_header(tmp_path: Path) -> None:
+    script = """
+import os, time
+from pathlib import Path
+from trainwire import append
+from trainwire.identity import Identity
+def slow():  # the others come while the header is being made
+    time.sleep(0.02)
+    return 1
+children = []
+for caller in range(8):
+    child = os.fork()
+    if child == 0:
+        for number in range(10):
+            append.append(Path("logs", str(number)), Identity("t", "s"), ["%d\\n" % caller], slow)
+        os._exit(0)
+    children.append(child)
+assert [os.waitpid(child, 0)[1] for child in children] == [0] * 8
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+    for number in range(10):
+        header, *others = (tmp_path / "logs" / str(number)).read_text().splitlines()
+        assert header.startswith('{"tw":"header"')
+        assert sorted(others) == list("01234567")
+
+
 def test_a_line_that_was_cut_is_ended_and_not_joined(tmp_path: Path) -> None:
     assert call(tmp_path, "--task", "t", "loss=1").returncode == 0
     (path,) = (tmp_path / "logs").iterdir()

@@ -153,7 +153,7 @@ print(json.dumps([[s.st_ino for s in stat], append, sorted(map(int, os.listdir('
 
 
 def test_the_commands_signals_are_as_usual(tmp_path: Path) -> None:
-    code, out, _ = run(tmp_path, ["sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status"])
+    code, out, _ = run(tmp_path, ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"])
     assert code == 0
     blocked, ignored = (int(line.split()[1], 16) for line in out.decode().splitlines())
     own = 0b11 << 31  # 32 and 33 belong to the C library, whose posix_spawn ignores them in every child
@@ -328,6 +328,29 @@ sys.exit(9)
     assert terminal.close() == 9
     assert b"count 1\n" in parts(tmp_path)[1]
     assert parts(tmp_path)[0][-1]["status"] == "stopped"
+
+
+@pytest.mark.skipif(not hasattr(os, "login_tty"), reason="os.login_tty came with Python 3.11")
+def test_what_the_terminal_sends_is_not_passed_on(tmp_path: Path) -> None:
+    """Two signals may arrive as one, so this command leaves the terminal's group: what it gets then can only come from us."""
+    script = """
+import os, signal, time
+os.setpgid(0, 0)
+got = []
+signal.signal(signal.SIGINT, lambda number, frame: got.append(number))
+signal.signal(signal.SIGTERM, lambda number, frame: got.append(number))
+print("ready")
+while signal.SIGTERM not in got: time.sleep(0.01)
+print("got", *map(int, got))
+"""
+    terminal = Terminal(tmp_path, python(script))
+    terminal.read_until(b"ready")
+    os.write(terminal.master, b"\x03")
+    time.sleep(0.3)
+    terminal.process.terminate()
+    terminal.read_until(b"got")
+    assert terminal.close() == 0
+    assert b"got 15\n" in parts(tmp_path)[1]
 
 
 @pytest.mark.skipif(not hasattr(os, "login_tty"), reason="os.login_tty came with Python 3.11")

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import os
-import resource
-import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from trainwire.files import LogFile, create
 
-
-@contextmanager
-def file_limit(size: int) -> Iterator[None]:
-    """No file of this process grows beyond `size` bytes meanwhile."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
+from tests.unit.sdk.disk import file_limit
 
 
 @pytest.fixture

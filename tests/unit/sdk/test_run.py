@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import trainwire
 
+from tests.unit.sdk.disk import file_limit
+
 
 @pytest.fixture(autouse=True)
 def no_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,6 +244,22 @@ def test_a_limit_below_one_record_still_makes_progress(tmp_path: Path) -> None:
         for step in range(5):
             run.log({"a": 1}, step=step)
     assert [record["s"] for record in read(tmp_path) if record["tw"] == "log"] == list(range(5))
+
+
+def test_the_count_of_dropped_records_survives_a_disk_that_does_not_take_the_count(tmp_path: Path) -> None:
+    run = trainwire.init("t", dir=str(tmp_path), buffer_bytes=2000)
+    run.flush()
+    assert run.path is not None
+    with file_limit(run.path.stat().st_size):  # not one byte more: no record is torn, and each flush tries to tell
+        for step in range(500):
+            run.log({"loss": 0.5}, step=step)
+            if step % 20 == 0:
+                assert not run.flush()
+    run.finish()
+    written = [record["s"] for record in read(tmp_path) if record["tw"] == "log"]
+    told = [record["fields"]["records"] for record in read(tmp_path) if record.get("kind") == "dropped"]
+    assert written == list(range(500 - len(written), 500))
+    assert told == [500 - len(written)] == [run.dropped]
 
 
 def test_a_deleted_folder_is_made_again(run: trainwire.Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
