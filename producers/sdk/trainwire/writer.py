@@ -181,7 +181,7 @@ class Writer:
         try:
             if (lines or self._last or chain.unfinished or chain.path is None) and chain.ready() and self._tell_dropped():
                 chain.take(lines)
-                if self._last is not None and not lines:
+                if self._last is not None and not lines and not self._lines:  # it may have come while we hung in the disk
                     chain.seal(self._last)
         finally:
             if chain.lost:

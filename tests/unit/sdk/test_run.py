@@ -290,6 +290,35 @@ def test_a_folder_that_cannot_be_made_holds_nothing_up_and_loses_nothing(
     assert [record["tw"] for record in read(place)] == ["header", "status", "log", "status", "end"]
 
 
+def test_a_disk_that_hangs_holds_nothing_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = trainwire.init("t", dir=str(tmp_path), buffer_bytes=50_000)
+    free = threading.Event()
+    write = os.write
+
+    def hang(fd: int, data: bytes) -> int:
+        if threading.current_thread().name == "trainwire":
+            free.wait(60)
+        return write(fd, data)
+
+    monkeypatch.setattr("trainwire.files.os.write", hang)
+    for step in range(5000):
+        run.log({"loss": 0.5}, step=step)
+    assert not run.flush(timeout=0.01)
+    child = os.fork()  # neither does a fork wait for it
+    if child == 0:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    run.end("succeeded", timeout=0.01)
+    assert "tried again" in capfd.readouterr().err
+    free.set()
+    wait_for(lambda: read(tmp_path)[-1]["tw"] == "end")
+    written = [record["s"] for record in read(tmp_path) if record["tw"] == "log"]
+    assert len(written) == 5000 - run.dropped
+    assert written[-1] == 4999
+
+
 def test_closing_every_descriptor_does_not_put_records_into_the_trainings_files(run: trainwire.Run, tmp_path: Path) -> None:
     run.log({"a": 1}, step=1)
     run.flush()
