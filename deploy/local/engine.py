@@ -70,8 +70,8 @@ class Engine:
         self._base = Connection(self._path)  # held open: the engine ends with its last connection
         self._secure_default()
         self.version, self.timezone, self.display_name = self._row("SELECT version(), timezone(), displayName()")
-        names = self._base.query("SELECT name FROM system.table_functions", "TSV").bytes().decode().split()
-        self._guard = Guard(frozenset(names))
+        engines = self._column("SELECT name FROM system.table_engines UNION ALL SELECT name FROM system.database_engines")
+        self._guard = Guard(self._column("SELECT name FROM system.table_functions"), engines)
         self._connections = Connections(lambda: Connection(self._path))
 
     @contextlib.contextmanager
@@ -117,6 +117,9 @@ class Engine:
         (engine,) = self._row("SELECT engine FROM system.databases WHERE name = 'default'")
         if engine != "Atomic":
             raise EngineError(BAD_ARGUMENTS, "BAD_ARGUMENTS", f"`default` is {engine} and would read this machine's files")
+
+    def _column(self, sql: str) -> list[str]:
+        return str(self._base.query(sql, "TSV").bytes().decode()).split()
 
     def _row(self, sql: str) -> list[str]:
         return str(self._base.query(sql, "TSV").bytes().decode().rstrip("\n")).split("\t")

@@ -5,6 +5,8 @@ Both users are bound to the database: nothing may read or write this machine's f
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from deploy.local.errors import ACCESS_DENIED, SYNTAX_ERROR, EngineError
 from deploy.local.lexer import Kind, Token, names
 
@@ -24,6 +26,8 @@ ENGINES = names(
     "GraphiteMergeTree CoalescingMergeTree Memory Null Log TinyLog StripeLog Set Join Buffer Merge View MaterializedView "
     "Dictionary GenerateRandom Alias Atomic"
 )
+# Not listed by the engine, yet made by it: the file system laid over a database.
+LEAVING_ENGINES = names("Overlay Filesystem Kafka")
 # What each of these settings names is a file.
 FILE_SETTINGS = ("format_template", "format_schema")
 READING = frozenset(("SELECT", "WITH", "FROM", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "EXISTS", "SET", "USE", "("))
@@ -32,16 +36,18 @@ READING = frozenset(("SELECT", "WITH", "FROM", "SHOW", "DESCRIBE", "DESC", "EXPL
 class Guard:
     """The rights of the two users, for one engine."""
 
-    def __init__(self, table_functions: frozenset[str]) -> None:
+    def __init__(self, table_functions: Iterable[str], engines: Iterable[str]) -> None:
+        """Every table function, and every engine of tables and databases, that the engine knows."""
         self._leaving = ({name.lower() for name in table_functions} | LEAVING_FUNCTIONS) - INNER_TABLE_FUNCTIONS
+        self._leaving_engines = ({name.lower() for name in engines} | LEAVING_ENGINES) - ENGINES
 
     def check(self, found: list[Token], *, reader: bool) -> None:
         """Raise `EngineError` when the statement is not allowed; `found` is the statement up to an INSERT's data."""
         if not found:
             raise EngineError(SYNTAX_ERROR, "SYNTAX_ERROR", "Empty query")
-        first = found[0].word() or found[0].text
+        first = "(" if found[0].text == "(" else found[0].word()
         if reader and first not in READING:
-            raise _denied(f"this user may only read: {first} is not allowed")
+            raise _denied(f"this user may only read: {found[0].text} is not allowed")
         if first in ("BACKUP", "RESTORE"):
             raise _denied(f"{first} leaves the database")
         if first == "SYSTEM" and len(found) > 1 and found[1].word() in ("SHUTDOWN", "KILL"):
@@ -71,7 +77,8 @@ class Guard:
             raise _denied(f"{word} {following.word()} leaves the database")
         if makes and word == "ENGINE":
             named = found[index + 2] if following.text == "=" and index + 2 < len(found) else following
-            if named.text.lower() not in ENGINES:
+            # A column may be called `engine` too: then no engine's name stands behind it.
+            if named.text.lower() in self._leaving_engines or "\\" in named.text:
                 raise _denied(f"the engine {named.text} leaves the database, or does not work on one machine")
         if makes and word == "SOURCE" and following.text == "(" and index + 2 < len(found):
             if found[index + 2].text.upper() not in ("CLICKHOUSE", "NULL"):

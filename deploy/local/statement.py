@@ -18,7 +18,10 @@ class Statement:
 
     @property
     def first(self) -> str:
-        return self.found[0].word() or self.found[0].text if self.found else ""
+        """The first keyword, or an opening parenthesis; empty for anything else."""
+        if not self.found:
+            return ""
+        return "(" if self.found[0].text == "(" else self.found[0].word()
 
     @property
     def reads(self) -> bool:
