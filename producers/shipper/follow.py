@@ -553,12 +553,12 @@ class Follower:
     def _same_again(self, item: Followed, newcomer: Found, fd: int | None) -> bool:
         """Whether the newcomer is the old file's content, gone on: then nothing of the old one is lost by going over."""
         tail = item.tail
-        if not tail.named or self._is_claimed(newcomer.inode) or not locate.holds(newcomer.real, tail):
+        if self._is_claimed(newcomer.inode) or newcomer.size < tail.sent.offset:
             return False
-        if newcomer.size < tail.sent.offset:
+        if tail.named and not locate.holds(newcomer.real, tail):
             return False
         if fd is None:
-            return True
+            return tail.named
         try:
             read, size, handle = locate.reader(newcomer.real)
         except OSError:

@@ -53,6 +53,9 @@ class Model:
         self.random = random.Random(seed)
         self.folder = folder
         self.first_line = self.random.choice(["unique", "equal", "uuid"])
+        # A lost checkpoint needs ids that follow from the files: not equal first lines, whose generations only the
+        # checkpoint knows once older files are gone, and always a file at the path that others were rotated from.
+        self.loses = self.first_line != "equal" and self.random.random() < 0.6
         self.glob = self.random.choice(["*.log", "*.log*"])
         self.rig = Rig(folder, LOGS=str(folder / self.glob))
         self.streams: list[Stream] = []
@@ -131,7 +134,7 @@ class Model:
         self.at[f"{name}.1"] = self.at.pop(name)
         if self.random.random() < 0.3:
             self.append(f"{name}.1", self.rows(1))  # the writer still holds it
-        if self.random.random() < 0.7:
+        if self.loses or self.random.random() < 0.7:
             self.open(name)
 
     def rename_chain(self) -> None:
@@ -174,7 +177,7 @@ class Model:
             return
         self.gone(self.at.pop(name))
         self.path(name).unlink()
-        if name in NAMES and self.random.random() < 0.5:
+        if name in NAMES and (self.loses or self.random.random() < 0.5):
             self.open(name)  # at once: ext4 gives the same inode again
 
     def replace(self) -> None:
@@ -242,11 +245,8 @@ class Model:
         self.revive()
 
     def lose_checkpoint(self) -> None:
-        """Not with equal first lines, whose generations only the checkpoint knows once older files are gone."""
-        if self.first_line == "equal":
+        if not self.loses:
             return
-        for name in NAMES:  # a rotated file is known by the one beside it
-            self.open(name)
         self.kill()
         self.rig.lose_checkpoint()
         for stream in self.streams:
