@@ -37,7 +37,7 @@ def command(query: str, form: str) -> None:
     settings = reader_settings()
     client = open_client(settings)
     try:
-        result = client.query(sys.stdin.read() if query == "-" else query)
+        result = client.query(sys.stdin.read() if query == "-" else query, tz_mode="aware")
         names, found = result.column_names, result.result_rows
     except ClickHouseError as error:
         if getattr(error, "code", None) is None:

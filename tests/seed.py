@@ -14,6 +14,7 @@ from typing import Any
 from clickhouse_connect.driver.client import Client
 
 from schemas.columns import TABLES
+from schemas.migrations import Layout, Store
 
 REVISION = 1 << 32  # extractor version 1, replay 0
 
@@ -22,7 +23,13 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def insert(client: Client, table: str, rows: list[dict[str, Any]], database: str = "trainwire") -> None:
+def migrate(client: Client, database: str) -> None:
+    """Bring the schema of a database up to date."""
+    for _ in Store(Layout(database), client.command, lambda sql: client.query(sql).result_rows).up():
+        pass
+
+
+def insert(client: Client, table: str, rows: list[dict[str, Any]], database: str) -> None:
     """Insert rows given as dicts; columns that no row names take the type's default."""
     if not rows:
         return
@@ -59,6 +66,8 @@ class LogFile:
     world_size: int = 1
     name: str = ""
     revision: int = REVISION
+    database: str = "trainwire"
+    arrived: int | None = None  # ms: the broker's time stamp of what is appended; None: now
     size: int = 0
     lines: int = 0
     _start: int = 0
@@ -73,7 +82,8 @@ class LogFile:
         self._rows["log_lines"].append(
             {
                 "task_id": self.task_id, "file_id": self.file_id, "offset": offset, "end": self.size, "text": text, "kind": kind,
-                "stream": stream, "time": at or now_ms(), "time_known": at is not None, "rank": self.rank, "arrived": now_ms(),
+                "stream": stream, "time": at or self.arrived or now_ms(), "time_known": at is not None, "rank": self.rank,
+                "arrived": self.arrived or now_ms(),
             }
         )  # fmt: skip
         return offset
@@ -91,7 +101,7 @@ class LogFile:
                 {
                     "task_id": self.task_id, "name": name, "file_id": self.file_id, "offset": offset, "place": place,
                     "revision": self.revision, "value": value, "step": step, "epoch": epoch, "time": moment,
-                    "time_known": at is not None, "rank": self.rank, "source": source, "arrived": now_ms(),
+                    "time_known": at is not None, "rank": self.rank, "source": source, "arrived": self.arrived or now_ms(),
                 }
             )  # fmt: skip
         return offset
@@ -112,37 +122,51 @@ class LogFile:
     def store(self, *, covered: bool = True) -> None:
         """Insert what was appended; with `covered=False` as a worker killed before it confirmed the bytes."""
         for table, rows in self._rows.items():
-            insert(self.client, table, rows)
+            self._insert(table, rows)
             rows.clear()
-        if covered:
-            self.cover(0, self.size)
-            moment = now_ms()
-            insert(
-                self.client, "ledger",
-                [{"task_id": self.task_id, "file_id": self.file_id, "start": self._start, "end": self.size,
-                  "revision": self.revision, "lines": self.lines, "written": moment - 180, "shipped": moment - 120,
-                  "arrived": moment - 100, "stored": moment}],
-            )  # fmt: skip
-            self._start = self.size
+        if not covered:
+            return
+        self.cover(0, self.size)
+        moment = now_ms()
+        row = {"start": self._start, "end": self.size, "revision": self.revision, "lines": self.lines}
+        times = {"written": moment - 180, "shipped": moment - 120, "arrived": moment - 100, "stored": moment}
+        self._insert("ledger", [self._mine() | row | times])
+        self._start = self.size
 
     def cover(self, start: int, end: int, revision: int | None = None) -> None:
         """Say that a byte range is stored."""
         moment = now_ms()
-        insert(
-            self.client, "file_ranges",
-            [{"task_id": self.task_id, "file_id": self.file_id, "revision": revision or self.revision, "start": start, "end": end,
-              "path": self.path, "start_id": self.start_id, "attempt": self.attempt, "rank": self.rank,
-              "world_size": self.world_size, "name": self.name, "lines": self.lines, "container": "plain",
-              "first_arrived": moment, "last_arrived": moment, "last_stored": moment}],
-        )  # fmt: skip
+        row = {
+            "revision": revision or self.revision,
+            "start": start,
+            "end": end,
+            "start_id": self.start_id,
+            "attempt": self.attempt,
+        }
+        times = {"first_arrived": moment, "last_arrived": moment, "last_stored": moment}
+        self._insert("file_ranges", [self._mine() | self._about() | row | times | {"lines": self.lines, "container": "plain"}])
 
-    def heartbeat(self, *, ended: str = "", size: int | None = None, done: float | None = None, total: float | None = None,
-                  open_line: str = "", error: str = "") -> None:  # fmt: skip
+    def heartbeat(
+        self, *, ended: str = "", size: int | None = None, done: float | None = None, total: float | None = None, error: str = ""
+    ) -> None:
         """What a shipper says of the file now."""
-        insert(
-            self.client, "heartbeats",
-            [{"task_id": self.task_id, "file_id": self.file_id, "sent": now_ms(), "source": "shipper-1", "host": "node-a",
-              "interval_ms": 10_000, "path": self.path, "rank": self.rank, "world_size": self.world_size, "name": self.name,
-              "size": self.size if size is None else size, "offset": self.size, "ended": ended, "open_line": open_line,
-              "progress_done": done, "progress_total": total, "error": error, "arrived": now_ms()}],
-        )  # fmt: skip
+        moment = now_ms()
+        row = {"sent": moment, "arrived": moment, "source": "shipper-1", "host": "node-a", "interval_ms": 10_000, "ended": ended}
+        state = {"size": size or self.size, "offset": self.size, "progress_done": done, "progress_total": total, "error": error}
+        self._insert("heartbeats", [self._mine() | self._about() | row | state])
+
+    def said(self, kind: str, message: str, offset: int = 0) -> None:
+        """An event that the pipeline says about the file."""
+        row = {"kind": kind, "offset": offset, "place": 0, "revision": 0, "origin": "pipeline", "message": message}
+        self._insert(
+            "task_events", [self._mine() | row | {"time": now_ms(), "arrived": now_ms(), "rank": self.rank, "fields": {}}]
+        )
+
+    def _mine(self) -> dict[str, Any]:
+        return {"task_id": self.task_id, "file_id": self.file_id}
+
+    def _about(self) -> dict[str, Any]:
+        return {"path": self.path, "rank": self.rank, "world_size": self.world_size, "name": self.name}
+
+    def _insert(self, table: str, rows: list[dict[str, Any]]) -> None:
+        insert(self.client, table, rows, self.database)

@@ -27,7 +27,7 @@ def task_list(
     parameters: dict[str, Any] = {"limit": limit}
     if search:
         where.append(
-            "positionCaseInsensitiveUTF8(concat(task_id, '\\n', name, '\\n', owner, '\\n', project), {search:String}) > 0"
+            "arrayExists(part -> positionCaseInsensitiveUTF8(part, {search:String}) > 0, [task_id, name, owner, project])"
         )
         parameters["search"] = search
     if status:
