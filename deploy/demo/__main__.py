@@ -18,7 +18,7 @@ from deploy.demo.prober import Prober, percentile
 from deploy.local import process
 from deploy.local.settings import LocalSettings
 from deploy.local.stack import Stack
-from runtime.errors import TrainwireError
+from runtime.errors import EXIT_TEMPORARY, TrainwireError
 from runtime.settings import load
 
 BIN = Path(sys.executable).parent
@@ -67,7 +67,7 @@ class Demo:
     def start_programs(self) -> None:
         subprocess.run([BIN / "trainwirectl", "migrate", "up"], env={**os.environ, **self.stack.environ()}, check=True)
         self.start("worker", [str(BIN / "trainwire-worker")], TRAINWIRE_WORKER_HEALTH="127.0.0.1:0")
-        self.start("gateway", [str(BIN / "trainwire-gateway")], TRAINWIRE_GATEWAY_ADDRESS=self.page)
+        self.start("gateway", [str(BIN / "trainwire-gateway")], TRAINWIRE_GATEWAY_PORT=self.page.rpartition(":")[2])
         for name, task in self.tasks.items():
             self.start(
                 f"shipper-{name}",
@@ -96,19 +96,21 @@ class Demo:
     def follow(self) -> list[subprocess.Popen[bytes]]:
         environ = {**os.environ, **self.stack.environ("viewer")}
         return [
-            subprocess.Popen([BIN / "trainwirectl", "tail", "--follow", self.tasks[name]], env=environ)
+            subprocess.Popen([BIN / "trainwirectl", "tail", "--follow", "--metrics", self.tasks[name]], env=environ)
             for name in ("digits", "boosting")
         ]
 
     def _wait_for_page(self) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60  # a second on an idle machine
+        log = self.stack.data / "logs" / "gateway.log"
         while True:
             try:
                 with urllib.request.urlopen(f"http://{self.page}/healthz", timeout=2):
                     return
             except OSError:
-                if time.monotonic() > deadline:
-                    raise TrainwireError(f"the gateway did not come up; see {self.stack.data / 'logs' / 'gateway.log'}") from None
+                if time.monotonic() > deadline or not self.programs["gateway"][2].alive():
+                    last = log.read_text().splitlines()[-1:]
+                    raise TrainwireError(f"the gateway did not come up: {' '.join(last)} (see {log})") from None
                 time.sleep(0.1)
 
 
@@ -135,11 +137,14 @@ def main() -> int:
     parser.add_argument("--kill", action="store_true", help="kill the worker and a shipper with -9 in the middle")
     options = parser.parse_args()
     stack = Stack(Path(LocalSettings().data), load(LocalSettings, os.environ))
-    stack.start(tied=True, progress=lambda text: print(text, flush=True))
     try:
+        stack.start(tied=True, progress=lambda text: print(text, flush=True))
         return _run(Demo(stack), check_at_end=options.check, kill=options.kill)
     except KeyboardInterrupt:
         return 0
+    except TrainwireError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return EXIT_TEMPORARY
     finally:
         stack.stop()
 
