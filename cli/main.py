@@ -19,6 +19,8 @@ VERBS = {
     "tasks": ("cli.tasks", "List tasks, newest first."),
     "tail": ("cli.tail", "Follow a task's log and metrics."),
     "sql": ("cli.sql", "Run a query as the read-only user."),
+    "dead-letters": ("cli.dead_letters", "Messages that were put aside: list, show, replay."),
+    "replay": ("cli.replay", "Extract a task's stored lines again, with today's rules."),
     "parse": ("cli.parse", "Extract the points of a file, without any service."),
 }
 

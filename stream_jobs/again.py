@@ -6,7 +6,7 @@ the next try writes the same rows under the same number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
@@ -54,7 +54,11 @@ class Again:
         while (cold := file.cold_to_heal()) is not None:
             known = about(self._archive, file)
             state = self._archive.state_at(file.task, file.file_id, cold.start, known.container)
-            spans = list(self.readable(file, cold.start, cold.end, known.container)) if state is not None else []
+            spans = (
+                list(self._archive.readable(file.task, file.file_id, cold.start, cold.end, known.container))
+                if state is not None
+                else []
+            )
             if spans != [(cold.start, cold.end)] or state is None:
                 file.unhealable.add(cold.start)
                 continue
@@ -70,37 +74,16 @@ class Again:
         stored = sum(end - start for start, end in file.covered())
         extracted = 0
         for low, high in file.covered():
-            for start, end in self.readable(file, low, high, known.container):
-                state = self._archive.state_at(file.task, file.file_id, start, known.container)
-                self.span(file, known, start, end, state or State(), number, cold=state is None)
-                extracted += end - start
+            for start, end in self._archive.readable(file.task, file.file_id, low, high, known.container):
+                begin = self._archive.state_from(file.task, file.file_id, start, end, known.container)
+                if begin is not None:  # else what was known at these lines has expired: they keep their revision
+                    self.span(file, known, begin[0], end, begin[1], number)
+                    extracted += end - begin[0]
         return extracted, stored
 
-    def readable(self, file: FileLedger, start: int, end: int, container: Container) -> Iterator[tuple[int, int]]:
-        """Parts of [start, end) of which every line is still stored. Records of tfevents are not kept as lines."""
-        if container == "tfevents":
-            return
-        if container == "cri":  # a joined line is named by its last part: lines do not meet, so they are counted
-            if self._archive.lines_missing(file.task, file.file_id, start, end) == 0:
-                yield start, end
-            return
-        low = at = None
-        for offset, line_end in self._archive.extents(file.task, file.file_id, start, end):
-            if at is not None and offset != at:
-                assert low is not None  # noqa: S101  # set together with `at`
-                yield low, at
-                at = None
-            if at is None:
-                low = offset
-            at = line_end
-        if at is not None and low is not None:
-            yield low, at
-
-    def span(
-        self, file: FileLedger, known: About, start: int, end: int, state: State, number: int, *, cold: bool = False
-    ) -> tuple[State, Run]:
+    def span(self, file: FileLedger, known: About, start: int, end: int, state: State, number: int) -> tuple[State, Run]:
         """Extract the stored lines of [start, end) under revision `number`."""
-        run = Run(start, end, number, cold)
+        run = Run(start, end, number)
         delta = Delta(
             known.ref, start, end, file.reading or "-", 0, 0, known.last_arrived, b"", known.container, source=known.source
         )

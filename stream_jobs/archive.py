@@ -157,11 +157,43 @@ class Archive:
             return None
         if at == offset:
             return state
-        if container == "tfevents":
+        if list(self.readable(task, file_id, at, offset, container)) != [(at, offset)]:
             return None
         for lines in self.texts(task, file_id, at, offset):
             state, _, _ = extract(state, lines.lines, Options(container=container))
         return state
+
+    def state_from(self, task: str, file_id: str, start: int, end: int, container: Container) -> tuple[int, State] | None:
+        """(Offset, state) of the first place in [start, end) whose state is known."""
+        state = self.state_at(task, file_id, start, container)
+        if state is not None:
+            return start, state
+        rows = self._store.query(
+            "SELECT l.end, l.state FROM ledger AS l WHERE task_id = {task:String} AND file_id = {file:String}"
+            " AND end > {low:UInt64} AND end < {high:UInt64} AND NOT cold ORDER BY l.end, l.revision DESC LIMIT 1",
+            {"task": task, "file": file_id, "low": start, "high": end},
+        )
+        return (int(rows[0][0]), State.load(_bytes(rows[0][1]))) if rows else None
+
+    def readable(self, task: str, file_id: str, start: int, end: int, container: Container) -> Iterator[tuple[int, int]]:
+        """Parts of [start, end) of which every line is still stored. Records of tfevents are not kept as lines."""
+        if container == "tfevents":
+            return
+        if container == "cri":  # a joined line is named by its last part: lines do not meet, so they are counted
+            if self.lines_missing(task, file_id, start, end) == 0:
+                yield start, end
+            return
+        low = at = None
+        for offset, line_end in self.extents(task, file_id, start, end):
+            if at is not None and offset != at:
+                assert low is not None  # noqa: S101  # set together with `at`
+                yield low, at
+                at = None
+            if at is None:
+                low = offset
+            at = line_end
+        if at is not None and low is not None:
+            yield low, at
 
     def texts(self, task: str, file_id: str, start: int, end: int) -> Iterable[StoredLines]:
         """Stored lines of a span as extraction takes them, a portion at a time."""

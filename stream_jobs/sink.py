@@ -73,7 +73,7 @@ class RowsRefused(Exception):
 
 
 class Sink:
-    """May be used from several threads; each gets a client of its own. `stop` makes a waiting loop give up."""
+    """May be used from several threads; each gets a client of its own. A set `stop` makes a failing loop give up."""
 
     def __init__(self, store: StoreSettings, metrics: Metrics, *, stop: threading.Event, backoff: Backoff | None = None) -> None:
         self._store, self._metrics, self._stop = store, metrics, stop
@@ -148,7 +148,7 @@ class Sink:
         if client is not None:
             client.close()
         if self._stop.wait(self._backoff.wait(failures)):
-            raise TemporaryError("stopped while the store was away; nothing was acknowledged")
+            raise TemporaryError(f"gave up on the store at {self._store.url}, which does not take {what}: {_brief(error)}")
 
 
 def raise_permanent(code: int, error: Exception, store: StoreSettings) -> None:
