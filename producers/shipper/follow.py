@@ -278,25 +278,33 @@ class Follower:
     def _restore(self, folder: StateFolder, saved: Saved, now: float) -> None:
         for key, value in saved.gone.items():
             self.register.gone[key] = value
-        missing = []
+        rest = []
         for entry in saved.entries:
             self.register.restore(entry.key, entry.generation)
             item = Followed(revive(entry), folder, None, entry.real, last_change=now)
             self.all[item] = None
             self.schedule(item, now)
-            found = discovery.look(entry.real)
-            if found is None or found.inode != entry.inode or found.inode in self._inodes:
-                missing.append(item)
-                continue
-            item.release = folder.take(entry.real, entry.inode)
-            self._inodes[entry.inode] = item
-            self._places[entry.real] = item
-            item.tail.restored = not locate.holds(entry.real, item.tail)
-        for item in missing:  # renamed ones first, so that nobody takes them for a copy of another file
-            place = locate.renamed(item.tail, self._known)
-            if place is not None and locate.holds(place, item.tail) and (found := discovery.look(place)) is not None:
-                item.tail.restored = False
-                self._settle_in(item, found, now)
+            rest.append(item)
+        # Those that are where they were come first, then renamed ones, so that nobody takes them for a copy of another file.
+        rest = [item for item in rest if not self._found_again(item, item.place, now)]
+        rest = [item for item in rest if not self._found_again(item, locate.renamed(item.tail, self._known), now)]
+        for item in rest:
+            found = discovery.look(item.place)
+            if found is not None and found.inode == item.tail.inode and found.inode not in self._inodes:
+                self._inodes[found.inode] = item  # it was rewritten or truncated meanwhile: its next look will tell
+                self._places[item.place] = item
+                item.release = folder.take(found.real, found.inode)
+
+    def _found_again(self, item: Followed, place: str | None, now: float) -> bool:
+        """Take a restored file up at `place`, if it is there unchanged."""
+        found = discovery.look(place) if place is not None else None
+        if found is None or found.inode != item.tail.inode or found.inode in self._inodes:
+            return False
+        if not locate.holds(found.real, item.tail):
+            return False
+        item.tail.restored = False
+        self._settle_in(item, found, now)
+        return True
 
     def _folder(self, real: str) -> StateFolder | None:
         """The state folder for a file: the setting's, or that of the longest base above it; None while not ours."""
@@ -336,7 +344,7 @@ class Follower:
             status: os.stat_result | None = os.stat(tail.real)
         except (FileNotFoundError, NotADirectoryError):
             status = None
-        if status is None or (status.st_dev, status.st_ino) != tail.inode:
+        if status is None or (status.st_dev, status.st_ino) != tail.inode or self._inodes.get(tail.inode, item) is not item:
             self._moved(item, status, now)
         elif status.st_size < max(tail.sent.offset, tail.head.length) and not tail.complete:
             self._shrunk(item, status.st_size, now)
@@ -421,9 +429,9 @@ class Follower:
             self._settle_in(item, copy, now)
             self._newcomers(old, since, now)
             return
-        if fd is None:
-            if status is None and tail.restored and (item.away_since is None or now - item.away_since < MISSING):
-                item.away_since = now if item.away_since is None else item.away_since
+        if fd is None and status is None and tail.restored:
+            item.away_since = now if item.away_since is None else item.away_since
+            if now - item.away_since < MISSING:
                 return
         item.away_since = now
         item.away_reason = "replaced" if status is not None else "deleted"

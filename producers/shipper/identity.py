@@ -155,13 +155,16 @@ def file_id(key: str, generation: int) -> str:
     return f"{key}.g{generation}" if generation else key
 
 
+def unrotated(name: str) -> str:
+    """A file's name without its rotation suffix, where it has one."""
+    match = _ROTATED.fullmatch(name)
+    return match["base"] if match is not None else name
+
+
 def first_path(path: str) -> str:
     """`path` without its rotation suffix, where the file that it was rotated from stands beside it."""
     folder, name = os.path.split(path)
-    match = _ROTATED.fullmatch(name)
-    if match is None:
-        return path
-    base = os.path.join(folder, match["base"])
+    base = os.path.join(folder, unrotated(name))
     return base if os.path.lexists(base) else path
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 
 from producers.shipper.discovery import Found, excluded, look, siblings
-from producers.shipper.identity import SPAN, Read, derived
+from producers.shipper.identity import SPAN, Read, derived, unrotated
 from producers.shipper.tail import Tail
 
 Claimed = Callable[[tuple[int, int]], bool]
@@ -79,7 +79,9 @@ def copied(tail: Tail, known: dict[tuple[int, int], Found], claimed: Claimed, ex
 
 
 def _candidates(real: str, known: dict[tuple[int, int], Found], exclude: tuple[str, ...]) -> Iterator[Found]:
-    yield from sorted(rotated(real, exclude), key=lambda found: -found.mtime)
+    folder, name = os.path.split(real)
+    for original in {name, unrotated(name)}:  # a copy of what is `x.log.1` by now may be `x.log.2`
+        yield from sorted(rotated(os.path.join(folder, original), exclude), key=lambda found: -found.mtime)
     for found in known.values():
         fresh = look(found.path) if found.real != real else None
         if fresh is not None:
