@@ -16,58 +16,35 @@ class Gatherer:
 
     def __init__(self, points: Points) -> None:
         self.points = points
-        self._lines: list[int] = []
-        self._counts: list[int] = []
-        self._names: list[Sequence[str]] = []
-        self._raw: list[str] = []
-        self._steps: list[int | None] = []
-        self._epochs: list[float | None] = []
-        self._times: list[int | None] = []
-        self._sources: list[str] = []
+        self.rows: list[tuple[int, Sequence[str], int | None, float | None, int | None, str]] = []
+        self.raw: list[str] = []
         self._constants: list[tuple[int, float]] = []
 
-    def add(
-        self,
-        line: int,
-        names: Sequence[str],
-        raw: Sequence[str],
-        step: int | None,
-        epoch: float | None,
-        time: int | None,
-        source: str,
-        constants: Sequence[float] | None = None,
-    ) -> None:
-        """The points of one line. Where a text in `raw` is empty, the constant at its place is the value."""
-        if constants is not None:
-            at = len(self._raw)
-            self._constants += [(at + i, constants[i]) for i, text in enumerate(raw) if not text]
-            raw = [text or "0" for text in raw]
-        self._lines.append(line)
-        self._counts.append(len(names))
-        self._names.append(names)
-        self._raw += raw
-        self._steps.append(step)
-        self._epochs.append(epoch)
-        self._times.append(time)
-        self._sources.append(source)
+    def add_constants(self, raw: Sequence[str], constants: Sequence[float]) -> None:
+        """The values of a line some of which are constants: where a text is empty, the constant at its place."""
+        at = len(self.raw)
+        self._constants += [(at + i, constants[i]) for i, text in enumerate(raw) if not text]
+        self.raw += [text or "0" for text in raw]
 
     def flush(self) -> None:
         """Move everything gathered to the points."""
-        if not self._lines:
+        if not self.rows:
             return
-        points, counts = self.points, self._counts
-        values = _values(self._raw)
+        points = self.points
+        lines, names, steps, epochs, times, sources = zip(*self.rows, strict=True)
+        counts = list(map(len, names))
+        values = _values(self.raw)
         for at, constant in self._constants:
             values[at] = constant
-        points.line += chain.from_iterable(map(repeat, self._lines, counts))
+        points.line += chain.from_iterable(map(repeat, lines, counts))
         points.index += chain.from_iterable(map(range, counts))
-        points.name += chain.from_iterable(self._names)
+        points.name += chain.from_iterable(names)
         points.value += values
-        points.step += chain.from_iterable(map(repeat, self._steps, counts))
-        points.epoch += chain.from_iterable(map(repeat, self._epochs, counts))
-        points.time += chain.from_iterable(map(repeat, self._times, counts))
-        points.source += chain.from_iterable(map(repeat, self._sources, counts))
-        self.__init__(points)  # type: ignore[misc]  # empty again
+        points.step += chain.from_iterable(map(repeat, steps, counts))
+        points.epoch += chain.from_iterable(map(repeat, epochs, counts))
+        points.time += chain.from_iterable(map(repeat, times, counts))
+        points.source += chain.from_iterable(map(repeat, sources, counts))
+        self.rows, self.raw, self._constants = [], [], []
 
 
 def _values(raw: list[str]) -> list[float]:

@@ -7,7 +7,7 @@ import re
 import zlib
 
 from schemas.framing import Lines
-from stream_jobs.extract import happenings, names, numbers, plans, prefixes, records, tables, times
+from stream_jobs.extract import bulk, happenings, names, numbers, plans, prefixes, records, tables, times
 from stream_jobs.extract.columns import Gatherer
 from stream_jobs.extract.options import Options
 from stream_jobs.extract.plans import Line, Plan
@@ -20,6 +20,7 @@ _BOX_STEPS = {"total_timesteps", "timesteps_total", "num_timesteps", "global_ste
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])|[\x00-\x08\x0b-\x1f\x7f]")
 _BLOCK = 400  # records read at once: more do not fit a processor's cache
 _REMEMBER = 2  # a form seen so often is worth a regular expression
+_HINTS = 12  # forms of a file that are tried on a line before it is read anew
 _DUMP_LINES = 1000
 _WARNINGS = 256  # different warnings told of one file
 _MESSAGE = 1000  # characters of an event's message
@@ -42,6 +43,8 @@ def extract(state: State, lines: Lines, options: Options = DEFAULT) -> tuple[Sta
             else:
                 work.line(text, start)
                 start += 1
+                if work.streak >= bulk.LEAST:
+                    start = work.run(texts, start, bound)
         start = bound + 1
     work.gatherer.flush()
     return work.state, work.points, work.events
@@ -62,6 +65,7 @@ class Extraction:
         self.events = Events()
         self.gatherer = Gatherer(self.points)
         self.last: Line | None = None
+        self.streak = 0  # lines of the last one's form in a row
 
     def records(self, block: list[str], start: int) -> bool:
         """Read lines as a block of plain metrics records; False, and nothing done, where not all of them are."""
@@ -87,23 +91,88 @@ class Extraction:
         """Any other line. A form that was seen before is read by its regular expression."""
         last = self.last
         guess = last.follow if last is not None else None
-        if guess is not None:
-            found = guess.match(text)
-            if found is not None:
-                context = self.state.context(guess.stream)
-                if not context.depth and not context.trace and context.table == guess.plan.table:
-                    self.last = guess
-                    strings = found.groups()
-                    time = None
-                    if guess.stamped:
-                        time = times.parse(strings[0], self.options.zone_minutes)
-                        strings = strings[1:]
-                    self._apply(context, guess.plan, strings, text, index, time, guess.level)
-                    return
-        line = self._slow(text, index)
-        if last is not None and line is not None:
-            last.follow = line
-        self.last = line or last
+        if guess is not None and self._read(guess, text, index):
+            self.streak = self.streak + 1 if guess is last and guess.form is not None else 0
+            self.last = guess
+            return
+        self.streak = 0
+        hints = self.state.hints
+        for place, hint in enumerate(hints):
+            if hint is not guess and self._read(hint, text, index):
+                if place > 3:
+                    hints.insert(0, hints.pop(place))
+                break
+        else:
+            found = self._slow(text, index)
+            if found is None:
+                return
+            hint = found
+            if hint not in hints:
+                hints.insert(0, hint)
+                del hints[_HINTS:]
+        if last is not None:
+            last.follow = hint
+        self.last = hint
+
+    def _read(self, line: Line, text: str, index: int) -> bool:
+        """Read the text as a line of this form; False where it is none, or stands where the form means something else."""
+        found = line.match(text)
+        if found is None:
+            return False
+        context = self.state.context(line.stream)
+        table = line.plan.table
+        if context.depth or context.trace or (context.table is not table and context.table != table):
+            return False
+        strings = found.groups()
+        time = None
+        if line.stamped:
+            time = times.parse(strings[0], self.options.zone_minutes)
+            strings = strings[1:]
+        self._apply(context, line.plan, strings, text, index, time, line.level)
+        return True
+
+    def run(self, texts: list[str], start: int, bound: int) -> int:
+        """After several lines of one form: read those that follow at once; gives back the index of the first not read."""
+        self.streak = 0
+        line = self.last
+        if line is None or line.form is None:
+            return start
+        window = texts[start : min(start + bulk.WINDOW, bound)]
+        window = window[: bulk.fitting(line.form, window)]
+        if len(window) < bulk.LEAST:
+            return start
+        columns = bulk.read(line.form, window)
+        if columns is None:
+            line.form = None  # numbers such as 007, which JSON does not know: line by line, then
+            return start
+        self.streak = bulk.LEAST
+        times_: list[int | None] = [None] * len(window)
+        if line.form.stamp is not None:
+            cut = slice(*line.form.stamp)
+            times_ = times.parse_many([text[cut] for text in window], self.options.zone_minutes)
+        plan, context, count = line.plan, self.state.context(line.stream), len(window)
+        take = plan.started if context.started else plan.always
+        width = len(take.names)
+        steps: list[int | None] = [context.step] * count
+        epochs: list[float | None] = [context.epoch] * count
+        if plan.step >= 0:
+            steps = _whole(columns[plan.step], line.form.kinds[line.form.columns[plan.step]])
+        if plan.epoch >= 0:
+            epochs = list(map(float, columns[plan.epoch]))
+            if plan.step < 0:
+                steps = [None] * count
+        context.step, context.epoch = steps[-1], epochs[-1]
+        context.started = context.started or plan.evidence
+        context.misses = 0
+        if width:
+            self.gatherer.flush()
+            kinds = [line.form.kinds[column] for column in line.form.columns]
+            values: list[float] = [0.0] * (width * count)
+            for place, slot in enumerate(take.slots):
+                column = columns[slot]
+                values[place::width] = column if kinds[slot] is float else list(map(float, column))
+            self.points.extend(start, count, take.names, values, steps, epochs, times_, plan.source)
+        return start + count
 
     def _slow(self, text: str, index: int) -> Line | None:
         """Read a line anew; gives back its form where that is worth remembering."""
@@ -122,12 +191,11 @@ class Extraction:
         if not body or body.isspace() or self._box(context, body, index, time):
             return None
         plan, form = plans.plan_for(body, context.table)
-        strings = plans.strings(plan, form)
-        self._apply(context, plan, strings, text, index, time, prefix.level)
         plan.uses += 1
-        if plan.uses < _REMEMBER or not plans.is_kept(body):
-            return None
-        return plans.line_for(plan, text, prefix)
+        line = plans.line_for(plan, text, prefix) if plan.uses >= _REMEMBER and plans.is_kept(body) else None
+        if line is None or not self._read(line, text, index):
+            self._apply(context, plan, plans.strings(plan, form), text, index, time, prefix.level)
+        return line
 
     def _apply(
         self,
@@ -160,14 +228,16 @@ class Extraction:
         if plan.evidence:
             context.started = True
         if take.names:
-            raw: list[str] | tuple[str, ...]
-            if take.special:
-                raw = [strings[slot] if slot >= 0 else "" for slot in take.slots]
+            self.gatherer.rows.append((index, take.names, step, epoch, time, plan.source))
+            if plan.simple:
+                self.gatherer.raw += take.pick(strings)
+                if level != "WARNING" and level != "WARN":
+                    return
+            elif take.special:
+                raw = [strings[slot].replace(",", "") if slot >= 0 else "" for slot in take.slots]
+                self.gatherer.add_constants(raw, take.constants)
             else:
-                raw = [strings[slot] for slot in take.slots]
-            if plan.commas:
-                raw = [string.replace(",", "") for string in raw]
-            self.gatherer.add(index, take.names, raw, step, epoch, time, plan.source, take.constants if take.special else None)
+                self.gatherer.raw += [strings[slot].replace(",", "") for slot in take.slots]
             if take.special:
                 for name, slot, value in zip(take.names, take.slots, take.constants, strict=True):
                     if slot < 0 and name not in self.state.non_finite:
@@ -263,7 +333,8 @@ class Extraction:
             context.epoch = numbers.read(value)
             context.started = True
         elif not names.is_never(name):
-            self.gatherer.add(index, (name,), (value.replace(",", ""),), context.box_step, context.epoch, time, "box")
+            self.gatherer.rows.append((index, (name,), context.box_step, context.epoch, time, "box"))
+            self.gatherer.raw.append(value.replace(",", ""))
         return True
 
 
@@ -273,6 +344,13 @@ def _dump(context: Context, body: str) -> None:
     context.depth += min(body.count("(") + body.count("{"), 1000) - min(body.count(")") + body.count("}"), 1000)
     if context.depth <= 0 or context.dump_lines > _DUMP_LINES:
         context.depth = 0
+
+
+def _whole(column: list[int] | list[float], kind: type) -> list[int | None]:
+    """A column of steps."""
+    if kind is int and max(column) < 2**62:
+        return column  # type: ignore[return-value]  # of integers, as its kind says
+    return [int(value) if abs(value) < 2**62 and value == int(value) else None for value in column]
 
 
 def _integer(text: str) -> int | None:

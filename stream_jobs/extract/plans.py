@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
-from stream_jobs.extract import bars, happenings, names, numbers, tables
+from stream_jobs.extract import bars, bulk, happenings, names, numbers, tables
 from stream_jobs.extract.prefixes import Prefix
 from stream_jobs.extract.reading import Counter, Pair, Reading, Span
 from stream_jobs.extract.reader import read
@@ -28,6 +29,7 @@ class Take:
     slots: tuple[int, ...] = ()  # place in the line's strings; -1: the constant beside it
     constants: tuple[float, ...] = ()
     special: bool = False  # some values are constants
+    pick: Callable[[Sequence[str]], Sequence[str]] = tuple  # the values among the line's strings
     cut: int = 0  # how many there were, where there were too many
 
 
@@ -52,6 +54,7 @@ class Plan:
     reading: Reading | None = None
     regex: str = ""  # of the body
     uses: int = 0
+    simple: bool = False  # it gives points and counters, nothing else
     table: tables.Table | None = None  # that was open
     lines: dict[str, Line] = field(default_factory=dict)  # by the form of the prefix
     literal: frozenset[int] = frozenset()
@@ -66,6 +69,8 @@ class Line:
     level: str
     stamped: bool  # the first group is the time stamp
     match: Callable[[str], re.Match[str] | None]
+    form: bulk.Form | None = None  # for runs of it
+    streak: int = 0  # lines of this form in a row, in the run that is being read
     follow: Line | None = None  # the form that came after this one when it was last seen: worth a guess
 
 
@@ -77,7 +82,15 @@ def line_for(plan: Plan, text: str, prefix: Prefix) -> Line:
         if len(plan.lines) >= _PREFIXES:
             plan.lines.clear()
         match = re.compile(source + plan.regex).fullmatch
-        line = plan.lines[source] = Line(plan, prefix.stream, prefix.level, prefix.stamp is not None, match)
+        head, stamp = text[: prefix.end], prefix.stamp
+        rest = head if stamp is None else head[: stamp[0]] + head[stamp[1] :]
+        form = None
+        if plan.simple and _DIGIT.search(rest) is None and prefix.level not in ("WARNING", "WARN"):
+            bare = source if stamp is None else source.replace("(", "(?:", 1) if source.startswith("(") else None
+            form = (
+                bulk.form_of(head, bare, stamp, shape(text[prefix.end :]), plan.literal, plan.spans) if bare is not None else None
+            )
+        line = plan.lines[source] = Line(plan, prefix.stream, prefix.level, prefix.stamp is not None, match, form)
     return line
 
 
@@ -184,6 +197,14 @@ def _make(form: Shape, literal: frozenset[int], table: tables.Table | None) -> P
         if plan.opens is None:
             _plan_text(plan, text, _inside(form, literal))
     plan.commas = any("," in text[slice(*span)] for span in plan.spans)
+    plan.simple = (
+        plan.opens is None
+        and plan.happening is None
+        and not (plan.dump or plan.commas or plan.unparsed or plan.always.special or plan.started.special)
+        and not (plan.always.cut or plan.started.cut)
+        and plan.done < 0
+        and plan.time < 0
+    )
     plan.regex = _regex(form, literal, plan.spans)
     return plan
 
@@ -293,13 +314,21 @@ def _take(pairs: list[tuple[str, Span | float]], slot: dict[Span, int]) -> Take:
     kept = [(name, value) for name, value in pairs if not isinstance(value, Span) or value in slot]
     cut = len(kept) if len(kept) > POINTS_PER_LINE else 0
     kept = kept[:POINTS_PER_LINE]
+    slots = tuple(slot[value] if isinstance(value, Span) else -1 for _, value in kept)
     return Take(
         tuple(name for name, _ in kept),
-        tuple(slot[value] if isinstance(value, Span) else -1 for _, value in kept),
+        slots,
         tuple(0.0 if isinstance(value, Span) else value for _, value in kept),
         any(not isinstance(value, Span) for _, value in kept),
+        _picker(slots),
         cut,
     )
+
+
+def _picker(slots: tuple[int, ...]) -> Callable[[Sequence[str]], Sequence[str]]:
+    if slots and slots == tuple(range(slots[0], slots[0] + len(slots))):
+        return itemgetter(slice(slots[0], slots[0] + len(slots)))
+    return itemgetter(*slots) if len(slots) > 1 else tuple
 
 
 def _regex(form: Shape, literal: frozenset[int], spans: tuple[Span, ...]) -> str:

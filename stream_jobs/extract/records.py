@@ -36,7 +36,7 @@ def read_block(texts: list[str], lines: list[int], points: Points, name_characte
     """
     times: list[int] = []
     steps: list[int | None] = []
-    epochs: list[float | None] = []
+    epochs: list[float | None] | None = None
     values: list[float] = []
     names: list[str] = []
     for start in range(0, len(texts), _CHUNK):
@@ -55,17 +55,18 @@ def read_block(texts: list[str], lines: list[int], points: Points, name_characte
                 return False
             first = records[0]
             steps += map(_STEP, records) if "s" in first else [record.get("s") for record in records]
-            if "e" in first or set(map(len, records)) != {len(first)}:
+            if epochs is not None or "e" in first or set(map(len, records)) != {len(first)}:
+                epochs = [None] * start if epochs is None else epochs
                 epochs += [record.get("e") for record in records]
-            else:
-                epochs += [None] * n
         except (ValueError, KeyError, TypeError):
             return False
     width = len(names)
     types = set(map(type, values))
     if not 0 < width <= most or not types <= _PLAIN_NUMBERS or max(map(len, names)) > name_characters:
         return False
-    if set(map(type, times)) != {int} or not set(map(type, steps)) <= _INTEGERS or not set(map(type, epochs)) <= _NUMBERS:
+    if set(map(type, times)) != {int} or not set(map(type, steps)) <= _INTEGERS:
+        return False
+    if epochs is not None and not set(map(type, epochs)) <= _NUMBERS:
         return False
     if types != {float}:
         values = list(map(float, values))
@@ -74,8 +75,8 @@ def read_block(texts: list[str], lines: list[int], points: Points, name_characte
     points.name += names * len(lines)
     points.value += values
     points.step += spread(steps, width)
-    points.epoch += spread(epochs, width)
-    points.time += spread(times, width)
+    points.epoch += spread(epochs, width) if epochs is not None else [None] * (width * len(lines))
+    points.time += spread(times, width)  # type: ignore[arg-type]  # a list of some is a list of some or none
     points.source += ["record"] * (width * len(lines))
     return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -34,6 +35,28 @@ class Points:
         self.epoch.append(epoch)
         self.time.append(time)
         self.source.append(source)
+
+    def extend(
+        self,
+        start: int,
+        count: int,
+        names: Sequence[str],
+        values: list[float],
+        steps: list[int | None],
+        epochs: list[float | None],
+        times: list[int | None],
+        source: str,
+    ) -> None:
+        """The points of `count` lines from `start` on that have the same names."""
+        width = len(names)
+        self.line += spread(list(range(start, start + count)), width)
+        self.index += list(range(width)) * count
+        self.name += list(names) * count
+        self.value += values
+        self.step += spread(steps, width)
+        self.epoch += spread(epochs, width)
+        self.time += spread(times, width)
+        self.source += [source] * (width * count)
 
 
 @dataclass(slots=True)

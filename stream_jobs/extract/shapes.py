@@ -13,8 +13,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 _PIECES = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?| {2,})")
-_INTEGER = "[0-9]+"
-_FLOAT = r"[0-9]+(?:\.[0-9]+(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)"
+INTEGER = "[0-9]+"
+FLOAT = r"[0-9]+(?:\.[0-9]+(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)"
 # Around a comma the number of digits decides whether it separates thousands, so it is part of the shape.
 _LONG, _SHORT, _GROUP, _OTHER = "[0-9]{4,}", "[0-9]{1,3}", "[0-9]{3}", "(?:[0-9]{1,2}|[0-9]{4,})"
 _GROUP_FLOAT = r"[0-9]{3}(?:\.[0-9]+(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)"
@@ -54,9 +54,9 @@ def shape(text: str) -> Shape:
             canonical[i], sources[i] = "  ", " {2,}"
             continue
         exact = part.isdigit()
-        canonical[i], sources[i] = ("1", _INTEGER) if exact else ("1.1", _FLOAT)
+        canonical[i], sources[i] = ("1", INTEGER) if exact else ("1.1", FLOAT)
         if parts[i - 1] == "," and i > 1 and parts[i - 2] and parts[i - 2][0] != " ":
-            digits = len(part) if exact else len(re.match(_INTEGER, part)[0])  # type: ignore[index]  # it begins with one
+            digits = len(part) if exact else len(re.match(INTEGER, part)[0])  # type: ignore[index]  # it begins with one
             if digits == 3:
                 canonical[i], sources[i] = ("111", _GROUP) if exact else ("111.1", _GROUP_FLOAT)
             elif exact:

@@ -44,11 +44,11 @@ class State:
     contexts: dict[str, Context] = field(default_factory=dict)
     non_finite: dict[str, None] = field(default_factory=dict)  # metrics whose first NaN or infinity is told already
     warned: dict[int, None] = field(default_factory=dict)  # checksums of the forms of warnings told already
+    hints: list[Any] = field(default_factory=list, compare=False, repr=False)  # forms worth a guess; they change no row
 
     def copy(self) -> State:
-        return State(
-            {key: copy.copy(context) for key, context in self.contexts.items()}, self.non_finite.copy(), self.warned.copy()
-        )
+        contexts = {key: copy.copy(context) for key, context in self.contexts.items()}
+        return State(contexts, self.non_finite.copy(), self.warned.copy(), self.hints)
 
     def context(self, stream: str) -> Context:
         """Where this writer stands; the one longest unseen is forgotten when there are too many."""

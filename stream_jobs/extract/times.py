@@ -64,6 +64,26 @@ def parse(text: str, zone_minutes: int = 0) -> int | None:
     return None
 
 
+def parse_many(texts: list[str], zone_minutes: int = 0) -> list[int | None]:
+    """`parse` of each; of stamps in the same minute only the first is read whole."""
+    minutes: dict[str, int | None] = {}
+    out: list[int | None] = []
+    for text in texts:
+        head, part, tail = text[:17], text[17:20], text[20:]
+        if text[16:17] != ":" or not (tail.isdigit() and len(tail) == 3 and part[:2].isdigit() and part[2] in ",."):
+            out.append(parse(text, zone_minutes))
+            continue
+        if head not in minutes:
+            minutes[head] = parse(head + "00", zone_minutes)
+        minute = minutes[head]
+        seconds = int(part[:2])
+        if minute is None or seconds > 60:
+            out.append(parse(text, zone_minutes))
+        else:
+            out.append(minute + seconds * 1000 + int(tail))
+    return out
+
+
 def _number(text: str) -> int | None:
     """Seconds, milliseconds, microseconds or nanoseconds, by their size."""
     whole, _, part = text.partition(".")

@@ -1,0 +1,183 @@
+"""Runs of lines of one form, read at once.
+
+One regular expression, the form's own, repeated, says how many of the lines that follow have the form. Of those the text
+between the numbers is known; it is turned into commas byte by byte, and what is left is one JSON array of all numbers.
+How each form's text becomes commas is tried on made-up lines when the form is learned, and given up where it fails.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import orjson
+
+from stream_jobs.extract.reading import Span
+from stream_jobs.extract.shapes import FLOAT, INTEGER, Shape
+
+WINDOW = 512  # lines looked at once
+LEAST = 6  # lines of one form in a row before a run is tried
+_NUMERIC = frozenset(b"0123456789.eE+-")
+_CLASSES: dict[str, tuple[str, type]] = {
+    INTEGER: ("[0-9]++", int),
+    FLOAT: (r"[0-9]++(?:\.[0-9]++(?:[eE][-+]?[0-9]++)?+|[eE][-+]?[0-9]++)", float),
+}
+_SAMPLES = {int: ("7", "40"), float: ("0.25", "1.5e-05")}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    lines: re.Pattern[str]  # any number of whole lines of the form
+    stamp: tuple[int, int] | None  # where each line's time stamp stands
+    table: bytes  # of bytes.translate
+    delete: bytes
+    before: tuple[tuple[bytes, bytes], ...]  # texts to replace first
+    after: tuple[tuple[bytes, bytes], ...]  # and last
+    kinds: tuple[type, ...]  # of each number of a line, int or float
+    columns: tuple[int, ...]  # of each of the plan's strings: which number it is
+    ends: tuple[str, str]  # put before the first and behind the last line, so that every line is between the same texts
+
+
+def form_of(
+    head: str,
+    head_source: str,
+    stamp: tuple[int, int] | None,
+    shape: Shape,
+    literal: frozenset[int],
+    spans: tuple[Span, ...],
+) -> Form | None:
+    """The form of lines of this shape behind `head`; None where it cannot be read so.
+
+    `head` has no digits outside its stamp; `head_source` is the regular expression for it.
+    """
+    shaped, _ = shape.starts(literal)
+    kinds: list[type] = []
+    texts, sources = [head[stamp[1] :] if stamp else head], [head_source]
+    columns: dict[int, int] = {}
+    padded: set[int] = set()  # texts that hold a run of blanks of any length
+    ends = {span.end: i for i, span in enumerate(spans)}
+    for i, part in enumerate(shape.parts):
+        if i % 2 and i not in literal and part[0] != " ":
+            if shape.sources[i] not in _CLASSES:
+                return None
+            source, kind = _CLASSES[shape.sources[i]]
+            place = ends.get(shaped[i + 1])
+            if place is not None:
+                columns[place] = len(kinds)
+                if shaped[i] - spans[place].start not in (0, 1):
+                    return None
+                if shaped[i] > spans[place].start:
+                    if not texts[-1].endswith("-"):
+                        return None
+                    texts[-1] = texts[-1][:-1]
+            sources.append(source)
+            kinds.append(kind)
+            texts.append("")
+        else:
+            sources.append(shape.sources[i].replace("}", "}+") if i % 2 and i not in literal else re.escape(part))
+            texts[-1] += "  " if i % 2 and i not in literal else part
+            if i % 2 and i not in literal:
+                padded.add(len(texts) - 1)
+    if len(columns) != len(spans) or not kinds:
+        return None
+    lines = re.compile(f"(?:{''.join(sources)}\n)*+")
+    return _tried(lines, stamp, texts, padded, tuple(kinds), tuple(columns[i] for i in range(len(spans))))
+
+
+def _tried(
+    lines: re.Pattern[str],
+    stamp: tuple[int, int] | None,
+    texts: list[str],
+    padded: set[int],
+    kinds: tuple[type, ...],
+    columns: tuple[int, ...],
+) -> Form | None:
+    """The form whose way to commas works, or None."""
+    between = [text.encode() for text in texts[1:-1]]
+    joint = f"{texts[-1]}\n{texts[0]}".encode()
+    wanted = {*between, joint}
+    flexible = {texts[i].encode() if 0 < i < len(texts) - 1 else joint for i in padded}
+    comma = _comma(between, joint)
+    commas = frozenset(b"\n") | ({comma} if comma is not None else set())
+    delete = frozenset(b"".join(wanted)) - _NUMERIC - commas
+    table = bytearray(range(256))
+    for byte in commas:
+        table[byte] = ord(",")
+    before: list[tuple[bytes, bytes]] = []
+    after: set[tuple[bytes, bytes]] = set()
+    for text in wanted:
+        left = bytes(table[byte] for byte in text if byte not in delete)
+        if left == b",":
+            continue
+        if left.count(b",") == 1 and left.strip(b"eE,") == b"" and left.startswith(b","):
+            after.add((left, b","))
+        elif text in flexible:
+            return None
+        else:
+            before.append((text, b"," if text != joint else b"\n"))
+    before.sort(key=lambda pair: -len(pair[0]))
+    form = Form(
+        lines,
+        stamp,
+        bytes(table),
+        bytes(delete),
+        tuple(before),
+        tuple(sorted(after, reverse=True)),
+        kinds,
+        columns,
+        (f"{texts[-1]}\n", f"\n{texts[0]}"),
+    )
+    return form if _works(form, texts) else None
+
+
+def _comma(between: list[bytes], joint: bytes) -> int | None:
+    """The byte that stands once in most of the texts between numbers, and not in the one over the end of a line."""
+    candidates = set(b"".join(between)) - _NUMERIC - set(joint)
+    return max(candidates, key=lambda byte: sum(text.count(byte) == 1 for text in between), default=None)
+
+
+def _works(form: Form, texts: list[str]) -> bool:
+    """Made-up lines with two kinds of each number are read right."""
+    made: list[str] = []
+    expected: list[list[float]] = []
+    for turn in range(4):
+        numbers = [_SAMPLES[kind][(turn >> (place % 2)) & 1] for place, kind in enumerate(form.kinds)]
+        made.append("".join(text + number for text, number in zip(texts, [*numbers, ""], strict=True)))
+        expected.append([float(number) for number in numbers])
+    columns = _columns(form, made)
+    return columns is not None and [list(map(float, row)) for row in zip(*columns, strict=True)] == expected
+
+
+def fitting(form: Form, lines: list[str]) -> int:
+    """How many of the lines, from the first on, have the form."""
+    joined = "\n".join(lines) + "\n"
+    found = form.lines.match(joined)
+    end = found.end() if found is not None else 0
+    return len(lines) if end == len(joined) else joined.count("\n", 0, end)
+
+
+def read(form: Form, lines: list[str]) -> list[list[float]] | None:
+    """The columns of the plan's strings, as numbers, of lines that have the form; None where JSON knows no such number."""
+    stamp = form.stamp
+    columns = _columns(form, lines if stamp is None else [line[stamp[1] :] for line in lines])
+    return [columns[place] for place in form.columns] if columns is not None else None
+
+
+def _columns(form: Form, lines: list[str]) -> list[list[float]] | None:
+    data = "\n".join(lines).join(form.ends).encode()
+    for old, new in form.before:
+        data = data.replace(old, new)
+    data = data.translate(form.table, form.delete)
+    for old, new in form.after:
+        data = data.replace(old, new)
+    try:
+        flat = orjson.loads(b"[" + data.strip(b",") + b"]")
+    except ValueError:
+        return None
+    width = len(form.kinds)
+    if len(flat) != width * len(lines):
+        return None
+    columns = [flat[place::width] for place in range(width)]
+    if any(set(map(type, column)) != {kind} for column, kind in zip(columns, form.kinds, strict=True)):
+        return None
+    return columns
