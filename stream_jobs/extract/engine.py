@@ -7,7 +7,7 @@ import re
 import zlib
 
 from schemas.framing import Lines
-from stream_jobs.extract import bulk, happenings, names, numbers, plans, prefixes, records, tables, times
+from stream_jobs.extract import bulk, happenings, names, numbers, plans, prefixes, records, tables, tfevents, times
 from stream_jobs.extract.columns import Gatherer
 from stream_jobs.extract.options import Options
 from stream_jobs.extract.plans import Line, Plan
@@ -32,6 +32,9 @@ def extract(state: State, lines: Lines, options: Options = DEFAULT) -> tuple[Sta
     Pure: the same bytes give the same rows, however they were cut into calls; `state` is not changed.
     """
     work = Extraction(state.copy(), options)
+    if lines.records is not None:
+        work.event_file(lines.records)
+        return work.state, work.points, work.events
     texts = lines.texts
     start = 0
     for bound in [*sorted(lines.continuations), len(texts)]:
@@ -67,6 +70,21 @@ class Extraction:
         self.last: Line | None = None
         self.streak = 0  # lines of the last one's form in a row
 
+    def event_file(self, records_: list[bytes]) -> None:
+        """The records of a TensorBoard event file."""
+        limits = self.options.name_characters, self.options.points_per_line
+        for index, record in enumerate(records_):
+            if self.state.damaged:
+                return
+            if tfevents.is_elided(record):
+                self.state.elided += 1
+                fields = {"records": str(self.state.elided)}
+                self.events.add(index, "record_too_long", None, "a record over the limit was not read", fields)
+                continue
+            before = len(self.points)
+            self.state.damaged = not tfevents.read_record(record, index, self.points, self.events, *limits)
+            self._tell_non_finite(before, index)
+
     def records(self, block: list[str], start: int) -> bool:
         """Read lines as a block of plain metrics records; False, and nothing done, where not all of them are."""
         self.gatherer.flush()
@@ -81,11 +99,15 @@ class Extraction:
             self.line(text, index)
             self.gatherer.flush()
             return index + 1
+        self._tell_non_finite(before, index)
+        return index + 1
+
+    def _tell_non_finite(self, before: int, index: int) -> None:
+        """Tell the first NaN or infinity of each metric among the points from `before` on."""
         points = self.points
         for i in range(before, len(points)):
             if not math.isfinite(points.value[i]):
                 self._non_finite(points.name[i], points.value[i], index, points.step[i], points.time[i])
-        return index + 1
 
     def line(self, text: str, index: int) -> None:
         """Any other line. A form that was seen before is read by its regular expression."""

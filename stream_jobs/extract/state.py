@@ -43,12 +43,14 @@ class State:
 
     contexts: dict[str, Context] = field(default_factory=dict)
     non_finite: dict[str, None] = field(default_factory=dict)  # metrics whose first NaN or infinity is told already
+    damaged: bool = False  # an event file whose rest cannot be trusted
+    elided: int = 0  # records too long to be read
     warned: dict[int, None] = field(default_factory=dict)  # checksums of the forms of warnings told already
     hints: list[Any] = field(default_factory=list, compare=False, repr=False)  # forms worth a guess; they change no row
 
     def copy(self) -> State:
         contexts = {key: copy.copy(context) for key, context in self.contexts.items()}
-        return State(contexts, self.non_finite.copy(), self.warned.copy(), self.hints)
+        return State(contexts, self.non_finite.copy(), self.damaged, self.elided, self.warned.copy(), self.hints)
 
     def context(self, stream: str) -> Context:
         """Where this writer stands; the one longest unseen is forgotten when there are too many."""
@@ -63,6 +65,7 @@ class State:
         """At most `STATE_LIMIT` bytes of JSON; what does not fit is forgotten, the oldest writer first."""
         contexts = {key: context.members() for key, context in self.contexts.items()}
         members = {"v": STATE_VERSION, "contexts": contexts, "non_finite": list(self.non_finite), "warned": list(self.warned)}
+        members |= {"damaged": self.damaged, "elided": self.elided}
         while True:
             data = json.dumps(members, separators=(",", ":"), ensure_ascii=False).encode()
             if len(data) <= STATE_LIMIT:
@@ -80,7 +83,8 @@ class State:
             if members["v"] != STATE_VERSION:
                 return cls()
             contexts = {str(key): _context(values) for key, values in members["contexts"].items()}
-            return cls(contexts, dict.fromkeys(members["non_finite"]), dict.fromkeys(members["warned"]))
+            non_finite, warned = dict.fromkeys(members["non_finite"]), dict.fromkeys(members["warned"])
+            return cls(contexts, non_finite, members["damaged"], members["elided"], warned)
         except (ValueError, TypeError, KeyError, AttributeError, IndexError):
             return cls()
 
