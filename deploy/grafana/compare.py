@@ -109,8 +109,8 @@ def best() -> table.Panel:
         f"""
         SELECT
             c.task_id AS task,
-            argMinIf(c.value, {better} * c.value, isFinite(c.value)) AS best,
-            toString(argMinIf(ifNull(c.step, 0), {better} * c.value, isFinite(c.value))) AS `at step`,
+            minIf({better} * c.value, isFinite(c.value)) * {better} AS best,
+            ifNull(toString(argMinIf(c.step, ({better} * c.value, c.step), isFinite(c.value))), '') AS `at step`,
             argMax(c.value, (c.attempt, ifNull(c.step, -9223372036854775808), c.time, c.offset, c.place)) AS last,
             minIf(c.value, isFinite(c.value)) AS least, maxIf(c.value, isFinite(c.value)) AS most,
             count() AS points, countIf(NOT isFinite(c.value)) AS `not finite`, max(c.time) AS time

@@ -128,9 +128,9 @@ FROM
         SELECT
             *,
             multiIf(bucket < 0, -1, bucket = 799, 799, intDiv(bucket * intDiv((share - 2) * 2, 5), 799)) AS part,
-            row_number() OVER (PARTITION BY task_id, name, rank, attempt, kind, part ORDER BY value, x) AS from_low,
-            row_number() OVER (PARTITION BY task_id, name, rank, attempt, kind, part ORDER BY value DESC, x) AS from_high,
-            row_number() OVER (PARTITION BY task_id, name, rank, attempt, kind ORDER BY x) AS nth,
+            row_number() OVER (PARTITION BY task_id, name, rank, attempt, kind, part ORDER BY value, x, ms) AS from_low,
+            row_number() OVER (PARTITION BY task_id, name, rank, attempt, kind, part ORDER BY value DESC, x DESC, ms DESC) AS from_high,
+            row_number() OVER (PARTITION BY task_id, name, rank, attempt, kind ORDER BY x, ms) AS nth,
             count() OVER (PARTITION BY task_id, name, rank, attempt, kind) AS of_kind,
             intDiv(of_kind + intDiv(share, 15) - 1, intDiv(share, 15)) AS every
         FROM
@@ -143,8 +143,8 @@ FROM
             (
                 SELECT
                     task_id, name, rank, attempt, bucket, kind, points,
-                    [(argMin(x, value), min(value), argMin(ms, value), argMin(step_, value), argMin(epoch_, value)),
-                     (argMax(x, value), max(value), argMax(ms, value), argMax(step_, value), argMax(epoch_, value))] AS ends,
+                    -- of equal values always the same one, whatever order the parts are read in
+                    [argMin((x, value, ms, step_, epoch_), (value, x, ms)), argMax((x, value, ms, step_, epoch_), (value, x, ms))] AS ends,
                     if(kind = 'finite', ends, groupArraySortedIf(133)((x, value, ms, step_, epoch_), kind != 'finite')) AS chosen
                 FROM
                 (

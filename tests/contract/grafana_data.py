@@ -80,8 +80,8 @@ class Seed:
         self.states()
         self.gaps()
         self.pipeline()
-        self.flush()
         self.long()
+        self.flush()
         self.bulk()
         return Data(span, Range(now - 2 * HOUR, now - HOUR))
 
