@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
+from types import FrameType
 
 import click
 
@@ -45,6 +47,10 @@ class Progress:
             click.echo("\r\x1b[K", err=True, nl=False)
 
 
+def _break_off(number: int, _: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
 @click.command()
 @data_option
 @click.option("--kafka-port", type=click.IntRange(0, 65535), help="Port of the broker; 0: a free one.")
@@ -63,16 +69,18 @@ def command(data: Path | None, kafka_port: int | None, clickhouse_port: int | No
     if all(service.running and service.healthy for service in stack.services):
         click.echo(f"the local stack runs already: broker {stack.bootstrap}, ClickHouse {stack.clickhouse_url}")
         return
-    stop = signals.stop_event() if foreground else None
     progress = Progress()
+    for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C: a start that is broken off takes back what it started
+        signal.signal(number, _break_off)
     try:
         stack.start(tied=foreground, progress=progress)
     finally:
         progress.end()
     click.echo(f"broker {stack.bootstrap}\nClickHouse {stack.clickhouse_url} (users writer and viewer)")
-    if stop is None:
+    if not foreground:
         click.echo('settings for programs: eval "$(trainwirectl status --env)"\nstop it: trainwirectl down')
         return
+    stop = signals.stop_event()
     click.echo("stop it: Ctrl-C")
     try:
         while not stop.wait(0.5):

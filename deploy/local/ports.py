@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import random
 import socket
+from pathlib import Path
 
 from runtime.errors import PermanentError
 
+_LOWEST = 15_000  # above what people's own services commonly take
+_TRIES = 100
+
 
 def free_port() -> int:
-    """A port that nobody listens on at this moment."""
+    """A port that nobody listens on at this moment.
+
+    Not one of the range that the kernel gives to outgoing connections: while a service is down for a restart, one of its
+    own clients that keeps trying could be given the service's port, and would even connect to itself.
+    """
+    range_file = Path("/proc/sys/net/ipv4/ip_local_port_range")
+    first_outgoing = int(range_file.read_text().split()[0]) if range_file.exists() else 32_768
+    for _ in range(_TRIES if first_outgoing > _LOWEST else 0):
+        port = random.randrange(_LOWEST, first_outgoing)
+        if is_free(port):
+            return port
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -213,8 +213,8 @@ class Stack:
         self.folder.prepare()
         given = {"writer": self.settings.writer_password.value, "viewer": self.settings.viewer_password.value}
         self.folder.make_passwords(given)
-        self._java = jars.java(self.settings.java)
-        self._classpath = jars.classpath(self.settings.cache_folder, progress)
+        jars.java(self.settings.java)  # said before the download
+        jars.classpath(self.settings.cache_folder, progress)
         recorded = [service.process for service in self.services]
         for stray in self._strays():  # of a start that was killed before it could write down what it started
             if stray not in recorded:
@@ -266,7 +266,9 @@ class Stack:
         )
 
     def _broker(self) -> broker.Broker:
-        return broker.Broker(self._broker_folder, self.broker.log, self._classpath, self._java, self.settings.heap_mb)
+        classpath = jars.classpath(self.settings.cache_folder, _silent)
+        java = jars.java(self.settings.java)
+        return broker.Broker(self._broker_folder, self.broker.log, classpath, java, self.settings.heap_mb)
 
     @property
     def _broker_folder(self) -> Path:
