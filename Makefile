@@ -71,6 +71,10 @@ lock: .venv/.ready ## write requirements/*.txt from pyproject.toml: versions and
 	@for program in shipper worker gateway local; do $(LOCK) pyproject.toml --extra $$program -c requirements/all.txt -o requirements/$$program.txt; done
 GROUPS := demo test lint build
 
+.PHONY: docs
+docs: .venv/.ready ## write the generated pages of docs/
+	@$(BIN)/trainwirectl settings > docs/settings.md
+
 .PHONY: clean
 clean: ## stop the local stack and remove what was built
 	@-$(BIN)/trainwirectl down

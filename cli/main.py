@@ -21,6 +21,7 @@ VERBS = {
     "sql": ("cli.sql", "Run a query as the read-only user."),
     "dead-letters": ("cli.dead_letters", "Messages that were put aside: list, show, replay."),
     "replay": ("cli.replay", "Extract a task's stored lines again, with today's rules."),
+    "settings": ("cli.settings", "Print every setting with its unit, default and reason."),
     "parse": ("cli.parse", "Extract the points of a file, without any service."),
 }
 
