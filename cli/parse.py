@@ -6,16 +6,23 @@ import math
 import re
 from bisect import bisect_right
 from pathlib import Path
-from typing import Any
 
 import click
 import orjson
 
-from schemas.framing import Container, frame
+from runtime.errors import PermanentError
+from schemas.framing import CONTAINERS, DELTA_LIMIT, Container, Lines, frame, next_delta
 from stream_jobs.extract import Options, Points, State, extract
-
+from stream_jobs.extract.patterns import Pattern, PatternError
 
 _CRI = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S* (?:stdout|stderr) [PF] ")
+_SHOWN = 160  # characters of a line that --explain shows
+
+
+def _container(file: Path, data: bytes) -> Container:
+    if "tfevents" in file.name:
+        return "tfevents"
+    return "cri" if _CRI.match(data) else "plain"
 
 
 def _number(value: float) -> float | str:
@@ -24,25 +31,75 @@ def _number(value: float) -> float | str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
-def _rows(points: Points, numbers: list[int]) -> list[bytes]:
-    rows: list[dict[str, Any]] = [
-        {"line": numbers[line], "step": step, "epoch": epoch, "name": name, "value": _number(value)}
-        for line, step, epoch, name, value in zip(points.line, points.step, points.epoch, points.name, points.value, strict=True)
+def _rows(points: Points, numbers: list[int]) -> bytes:
+    columns = zip(points.line, points.step, points.epoch, points.name, points.value, strict=True)
+    rows = [
+        orjson.dumps({"line": numbers[line], "step": step, "epoch": epoch, "name": name, "value": _number(value)})
+        for line, step, epoch, name, value in columns
     ]
-    return [orjson.dumps(row) for row in rows]
+    return b"".join(row + b"\n" for row in rows)
+
+
+def _deltas(data: bytes, container: Container) -> list[Lines]:
+    """The file cut as the shipper would cut it."""
+    found: list[Lines] = []
+    at, continuation = 0, ""
+    while at < len(data):
+        cut = next_delta(data[at : at + 4 * DELTA_LIMIT], container, continuation=continuation, final=True)
+        if cut is None:
+            break
+        end = min(at + cut.length, len(data))
+        if cut.elided:
+            end = at + 12
+        found.append(frame(data[at:end], at, container, continuation=continuation))
+        at, continuation = at + cut.length, cut.continuation
+    return found
 
 
 @click.command(name="parse")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-def command(file: Path) -> None:
+@click.option("--explain", is_flag=True, help="Show for each line which rule read what, and why.")
+@click.option("--pattern", multiple=True, help="A pattern to try: named groups value, name, step, epoch, or a metric each.")
+@click.option("--container", type=click.Choice(CONTAINERS), help="How the file frames its lines [default: by its looks].")
+def command(file: Path, explain: bool, pattern: tuple[str, ...], container: Container | None) -> None:
     """Extract the points of FILE: one JSON object a point, with the 1-based number of its line."""
+    try:
+        patterns = tuple(Pattern.of(text) for text in pattern)
+    except PatternError as error:
+        raise PermanentError(f"--pattern: {error}") from error
     data = file.read_bytes()
-    container: Container = "cri" if _CRI.match(data) else "plain"
-    lines = frame(data, 0, container)
+    kind = container or _container(file, data)
+    options = Options(container=kind, patterns=patterns)
     starts = [0]
-    while (end := data.find(b"\n", starts[-1]) + 1) > 0:
+    while kind != "tfevents" and (end := data.find(b"\n", starts[-1]) + 1) > 0:
         starts.append(end)
-    _, points, _ = extract(State(), lines, Options(container=container))
-    numbers = [bisect_right(starts, offset) for offset in lines.offsets]
-    for row in _rows(points, numbers):
-        click.echo(row)
+    out = click.get_binary_stream("stdout")
+    state, before = State(), 0
+    for lines in _deltas(data, kind):
+        if kind == "tfevents":
+            numbers = list(range(before + 1, before + 1 + len(lines.texts)))
+        else:
+            numbers = [bisect_right(starts, offset) for offset in lines.offsets]
+        before += len(lines.texts)
+        if explain:
+            _explain(lines, numbers, options)
+            continue
+        state, points, _ = extract(state, lines, options)
+        out.write(_rows(points, numbers))
+
+
+def _explain(lines: Lines, numbers: list[int], options: Options) -> None:
+    from stream_jobs.extract.explain import explain  # only this flag needs it; `parse` starts faster without
+
+    for found in explain(lines, options):
+        text = found.text.strip()
+        click.secho(f"{numbers[found.index]:6}  {text[:_SHOWN]}{'…' if len(text) > _SHOWN else ''}", bold=True)
+        click.echo(f"        read as: {found.rule}")
+        for note in found.notes:
+            click.echo(f"        - {note}")
+        points, events = found.points, found.events
+        for i in range(len(points)):
+            place = f"step {points.step[i]}, epoch {points.epoch[i]}"
+            click.secho(f"        = {points.name[i]} {_number(points.value[i])} ({place}; {points.source[i]})", fg="green")
+        for i in range(len(events)):
+            click.secho(f"        ! {events.kind[i]} {events.message[i][:_SHOWN]} {events.fields[i] or ''}", fg="yellow")

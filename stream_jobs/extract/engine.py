@@ -7,7 +7,7 @@ import re
 import zlib
 
 from schemas.framing import Lines
-from stream_jobs.extract import bulk, happenings, names, numbers, plans, prefixes, records, tables, tfevents, times
+from stream_jobs.extract import bulk, happenings, names, numbers, plans, prefixes, records, tables, taught, tfevents, times
 from stream_jobs.extract.columns import Gatherer
 from stream_jobs.extract.options import Options
 from stream_jobs.extract.plans import Line, Plan
@@ -111,6 +111,9 @@ class Extraction:
 
     def line(self, text: str, index: int) -> None:
         """Any other line. A form that was seen before is read by its regular expression."""
+        if self.options.patterns and self._taught(text, index):
+            self.streak = 0
+            return
         last = self.last
         guess = last.follow if last is not None else None
         if guess is not None and self._read(guess, text, index):
@@ -136,6 +139,28 @@ class Extraction:
             last.follow = hint
         self.last = hint
 
+    def _taught(self, text: str, index: int) -> bool:
+        """Read the text by the task's own patterns, the first that finds something."""
+        text = clean(text)
+        found = next((f for f in (taught.read(pattern, text) for pattern in self.options.patterns) if f is not None), None)
+        if found is None:
+            return False
+        prefix = prefixes.peel(text)
+        context = self.state.context(prefix.stream)
+        time = times.parse(text[slice(*prefix.stamp)], self.options.zone_minutes) if prefix.stamp else None
+        step = _integer(found.step) if found.step is not None else None
+        epoch = numbers.read(found.epoch) if found.epoch is not None else None
+        if step is not None or epoch is not None:
+            context.step, context.started = step, True
+            context.epoch = epoch if epoch is not None else context.epoch
+        self.gatherer.flush()
+        for place, (name, value) in enumerate(zip(found.names, found.values, strict=True)):
+            short = name[: self.options.name_characters]
+            self.points.add(index, place, short, value, context.step, context.epoch, time, "pattern")
+            if not math.isfinite(value):
+                self._non_finite(short, value, index, context.step, time)
+        return True
+
     def _read(self, line: Line, text: str, index: int) -> bool:
         """Read the text as a line of this form; False where it is none, or stands where the form means something else."""
         found = line.match(text)
@@ -157,7 +182,7 @@ class Extraction:
         """After several lines of one form: read those that follow at once; gives back the index of the first not read."""
         self.streak = 0
         line = self.last
-        if line is None or line.form is None:
+        if line is None or line.form is None or self.options.patterns:
             return start
         window = texts[start : min(start + bulk.WINDOW, bound)]
         window = window[: bulk.fitting(line.form, window)]

@@ -1,9 +1,35 @@
-"""A task's own patterns: regular expressions with named groups, checked when they enter."""
+r"""A task's own patterns, checked when they enter: bounded in time and in output.
+
+A regular expression names what it finds by groups: ``value`` (with ``name``, or every other group is a metric of its own
+name), ``step``, ``epoch``. ``json value=path.to.value step=iteration`` takes members of a JSON line instead.
+
+A pattern is refused when it could cost more than linear time: a repeat without a small bound must be of single characters
+none of which may follow it (``[^=]*=`` is fine, ``.*=`` is not), so that there is one way to match it; there are no
+back-references and no looking around. It sees at most `LINE` characters of a line and finds at most `FOUND` matches.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from re import _constants as sre  # type: ignore[attr-defined]  # the parse tree has no public name
+from re import _parser as sre_parser  # type: ignore[attr-defined]
+from typing import Any
+
+LINE = 4096
+FOUND = 100
+_LENGTH = 1000
+_SMALL = 32  # a repeat up to this often is bounded
+_LATIN = 256  # the characters told apart; beyond them stand four for all spaces, digits, letters and the rest
+_SPACES, _DIGITS, _LETTERS, _REST = range(_LATIN, _LATIN + 4)
+_BEYOND = frozenset({_SPACES, _DIGITS, _LETTERS, _REST})
+_ALL = frozenset(range(_LATIN)) | _BEYOND
+_FIELDS = re.compile(r"(name|value|step|epoch)=(\S+)")
+_RESERVED = {"name", "value", "step", "epoch"}
+
+
+class PatternError(ValueError):
+    """The pattern is refused; the message says why and what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,4 +37,147 @@ class Pattern:
     """One checked pattern; `text` is what the task gave."""
 
     text: str
-    regex: re.Pattern[str]
+    regex: re.Pattern[str] | None = field(default=None, compare=False)
+    members: tuple[tuple[str, tuple[str, ...]], ...] = ()  # of JSON: what, and the path to it
+
+    @classmethod
+    def of(cls, text: str) -> Pattern:
+        """The pattern that `text` says. Raises `PatternError`."""
+        if len(text) > _LENGTH:
+            raise PatternError(f"a pattern has at most {_LENGTH} characters, this one has {len(text)}")
+        if text.startswith("json "):
+            found = tuple((what, tuple(path.split("."))) for what, path in _FIELDS.findall(text))
+            if not any(what == "value" for what, _ in found):
+                raise PatternError("a JSON pattern names its value: `json value=path.to.it step=path.to.step`")
+            return cls(text, None, found)
+        try:
+            tree = sre_parser.parse(text)
+            regex = re.compile(text)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise PatternError(f"this is no regular expression: {error}") from error
+        if not set(regex.groupindex) - {"name", "step", "epoch"}:
+            raise PatternError("a pattern needs a group that finds a number: (?P<value>…) with (?P<name>…), or (?P<loss>…)")
+        _check(list(tree), frozenset(), False)
+        return cls(text, regex)
+
+
+def _check(items: list[Any], follow: frozenset[int], repeated: bool) -> None:
+    """Raise `PatternError` where the items could be matched in more ways than one; `follow`: what may come after them."""
+    for place, (kind, argument) in enumerate(items):
+        after = _first(items[place + 1 :], follow)
+        if kind in (sre.GROUPREF, sre.GROUPREF_EXISTS):
+            raise PatternError("back-references are refused: their time cannot be bounded")
+        if kind in (sre.ASSERT, sre.ASSERT_NOT):
+            raise PatternError("looking ahead or behind is refused; match the text around the number instead")
+        if kind is sre.SUBPATTERN:
+            _check(list(argument[3]), after, repeated)
+        elif kind is sre.BRANCH:
+            for branch in argument[1]:
+                _check(list(branch), after, repeated)
+        elif kind in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+            _check_repeat(argument, after, repeated)
+        elif kind is sre.ATOMIC_GROUP:
+            _check(list(argument), after, repeated)
+
+
+def _check_repeat(argument: Any, after: frozenset[int], repeated: bool) -> None:
+    least, most, inner = argument
+    inner = list(inner)
+    if most == 1:
+        _check(inner, after, repeated)
+        return
+    single = _single(inner)
+    if single is None:
+        if repeated or most > _SMALL:
+            raise PatternError(f"a repeated group is refused unless it is bounded, such as {{0,{_SMALL}}}, and in no other")
+        _check(inner, _first(inner, frozenset()) | after, True)
+    elif least != most and single & after:
+        raise PatternError("what a repeat matches may also follow it, as in `.*`; say what it stops at, as in `[^=]*=`")
+
+
+def _single(items: list[Any]) -> frozenset[int] | None:
+    """The characters of one item that matches one character; None for anything else."""
+    if len(items) != 1:
+        return None
+    kind, argument = items[0]
+    if kind is sre.SUBPATTERN:
+        return _single(list(argument[3]))
+    return _characters(kind, argument)
+
+
+def _characters(kind: Any, argument: Any) -> frozenset[int] | None:
+    if kind is sre.ANY:
+        return _ALL - {10}
+    if kind is sre.LITERAL:
+        return frozenset({_stand_in(argument)})
+    if kind is sre.NOT_LITERAL:
+        return _ALL - {argument} if argument < _LATIN else _ALL
+    if kind is sre.IN:
+        return _class(argument)
+    return None
+
+
+def _class(members: list[Any]) -> frozenset[int]:
+    negated = bool(members) and members[0][0] is sre.NEGATE
+    found: set[int] = set()
+    for kind, argument in members:
+        if kind is sre.LITERAL:
+            found.add(_stand_in(argument))
+        elif kind is sre.RANGE:
+            found.update(range(argument[0], min(argument[1] + 1, _LATIN)))
+            found |= _BEYOND if argument[1] >= _LATIN else frozenset()
+        elif kind is sre.CATEGORY:
+            found |= _CATEGORIES.get(argument, _ALL)
+    if not negated:
+        return frozenset(found)
+    return (_ALL - found) | _BEYOND
+
+
+def _stand_in(code: int) -> int:
+    if code < _LATIN:
+        return code
+    char = chr(code)
+    return _SPACES if char.isspace() else _DIGITS if char.isdigit() else _LETTERS if char.isalnum() else _REST
+
+
+_SPACE = frozenset(i for i in range(_LATIN) if chr(i).isspace()) | {_SPACES}
+_DIGIT = frozenset(i for i in range(_LATIN) if chr(i).isdecimal()) | {_DIGITS}
+_WORD = frozenset(i for i in range(_LATIN) if chr(i).isalnum() or chr(i) == "_") | {_DIGITS, _LETTERS}
+_CATEGORIES = {
+    sre.CATEGORY_SPACE: _SPACE,
+    sre.CATEGORY_DIGIT: _DIGIT,
+    sre.CATEGORY_WORD: _WORD,
+    sre.CATEGORY_NOT_SPACE: _ALL - _SPACE,
+    sre.CATEGORY_NOT_DIGIT: _ALL - _DIGIT,
+    sre.CATEGORY_NOT_WORD: _ALL - _WORD,
+}
+
+
+def _first(items: list[Any], follow: frozenset[int]) -> frozenset[int]:
+    """The characters that may come first in what the items match, or after them where they may match nothing."""
+    found: frozenset[int] = frozenset()
+    for kind, argument in items:
+        if kind is sre.AT:
+            continue
+        if kind is sre.SUBPATTERN:
+            inner, empty = _first(list(argument[3]), frozenset()), _may_be_empty(list(argument[3]))
+        elif kind is sre.BRANCH:
+            inner = frozenset().union(*(_first(list(branch), frozenset()) for branch in argument[1]))
+            empty = any(_may_be_empty(list(branch)) for branch in argument[1])
+        elif kind in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+            inner = _first(list(argument[2]), frozenset())
+            empty = argument[0] == 0 or _may_be_empty(list(argument[2]))
+        elif kind is sre.ATOMIC_GROUP:
+            inner, empty = _first(list(argument), frozenset()), _may_be_empty(list(argument))
+        else:
+            characters = _characters(kind, argument)
+            inner, empty = (characters, False) if characters is not None else (_ALL, True)
+        found |= inner
+        if not empty:
+            return found
+    return found | follow
+
+
+def _may_be_empty(items: list[Any]) -> bool:
+    low, _ = sre_parser.SubPattern(sre_parser.State(), items).getwidth()  # type: ignore[no-untyped-call]
+    return bool(low == 0)
