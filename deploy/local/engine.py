@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import time
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
@@ -157,14 +158,8 @@ class Engine:
         summary, begun = Summary(), time.monotonic()
         if statement.data is not None:
             form = statement.format or "Values"
-            inserter = raw.send_insert(statement.head, form)
-            try:
-                if data := query.sql[statement.data :]:
-                    raw.insert_append(inserter, data)
-            except RuntimeError:
-                raw.insert_cancel(inserter)
-                raise
-            done = raw.insert_done(inserter)
+            with _as_file(query.sql[statement.data :]) as path:
+                done = raw.query(statement.from_file(path, form), "Null", params={})
             summary.written_rows, summary.written_bytes = done.rows_written(), done.bytes_written()
             summary.elapsed = time.monotonic() - begun
             return Answer(form, _whole(b""), summary)
@@ -174,6 +169,23 @@ class Engine:
         result = raw.query(statement.head, output, params={})
         _add(summary, result, begun)
         return Answer(output, _whole(result.bytes()), summary)
+
+
+@contextlib.contextmanager
+def _as_file(data: bytes) -> Iterator[str]:
+    """The path of a file in memory that holds an INSERT's data.
+
+    chDB's own way to stream into an INSERT (`send_insert`) tells errors of the input format only: a violated constraint,
+    too many parts or no memory were answered as success, and nothing was stored. And a query's text may hold 32 KiB of data.
+    """
+    descriptor = os.memfd_create("insert")
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
 
 
 def _whole(data: bytes) -> Generator[bytes, None, None]:

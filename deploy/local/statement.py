@@ -28,6 +28,15 @@ class Statement:
         """Whether it answers with rows that can be streamed."""
         return self.first in ("SELECT", "WITH", "FROM", "(") and self.data is None and not self._inserts
 
+    def from_file(self, path: str, form: str) -> bytes:
+        """An INSERT that brings its data along, as one that reads it from a file; SETTINGS stand behind the file."""
+        depth, at = 0, len(self.head)
+        for token in self.found:
+            depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+            if depth == 0 and token.word() == "SETTINGS" and token.start < at:
+                at = token.start
+        return self.head[:at] + f"\nFROM INFILE '{path}' ".encode() + self.head[at:] + f"\nFORMAT {form}".encode()
+
     @property
     def keeps(self) -> bool:
         """Whether it leaves something behind in its connection."""

@@ -89,3 +89,17 @@ def test_the_answers_format(sql: bytes, form: str) -> None:
 )
 def test_kinds(sql: bytes, reads: bool, keeps: bool) -> None:
     assert (parse(sql).reads, parse(sql).keeps) == (reads, keeps)
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        (b"INSERT INTO t FORMAT Native\n\x00", b"INSERT INTO t \nFROM INFILE '/f' \nFORMAT Native"),
+        (b"INSERT INTO t (settings) VALUES (1)", b"INSERT INTO t (settings) \nFROM INFILE '/f' \nFORMAT Values"),
+        (b"INSERT INTO t SETTINGS a=1 FORMAT CSV\n1", b"INSERT INTO t \nFROM INFILE '/f' SETTINGS a=1 \nFORMAT CSV"),
+        (b"INSERT INTO t -- why\nFORMAT CSV\n1", b"INSERT INTO t -- why\n\nFROM INFILE '/f' \nFORMAT CSV"),
+    ],
+)
+def test_an_insert_reads_its_data_from_a_file(sql: bytes, expected: bytes) -> None:
+    statement = parse(sql)
+    assert statement.from_file("/f", statement.format) == expected
