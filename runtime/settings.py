@@ -90,15 +90,14 @@ def reference(cls: type) -> str:
     """The Markdown table of every setting below `cls`, as the docs print it."""
     rows = ["| name | default | unit | what and why |", "|---|---|---|---|"]
     for _, field in fields(cls):
-        default = (
-            "required"
-            if field.default is dataclasses.MISSING
-            else f"`{field.default}`"
-            if field.default not in ("", None)
-            else ""
-        )
+        default = "required" if field.default is dataclasses.MISSING else _shown(field.default)
         rows.append(f"| `{field.metadata['env']}` | {default} | {field.metadata['unit']} | {field.metadata['why']} |")
     return "\n".join(rows)
+
+
+def _shown(default: Any) -> str:
+    text = ", ".join(map(str, default)) if isinstance(default, tuple) else "" if default is None else str(default)
+    return f"`{text}`" if text else ""
 
 
 def _of_another_program(name: str, known: set[str]) -> bool:
@@ -150,7 +149,7 @@ class KafkaSettings:
     """How to reach the broker. Every program that speaks Kafka composes this group."""
 
     bootstrap: tuple[str, ...] = setting("KAFKA_BOOTSTRAP", ("127.0.0.1:9092",), why="brokers as host:port, comma separated")
-    topic: str = setting("KAFKA_TOPIC", "trainwire.events.v1", why="topic of all events; its contract is schemas/topics")
+    topic: str = setting("KAFKA_TOPIC", "trainwire.events.v1", why="topic of all events; its contract is schemas/events.py")
     security_protocol: str = setting("KAFKA_SECURITY_PROTOCOL", "PLAINTEXT", why="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
     sasl_mechanism: str = setting("KAFKA_SASL_MECHANISM", "", why="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
     sasl_username: str = setting("KAFKA_SASL_USERNAME", "", why="user name for SASL")
