@@ -41,6 +41,13 @@ test: setup lint ## set up, then all tests, on a real broker, the real engine an
 test-unit: .venv/.ready ## the tests that need no service
 	@$(BIN)/pytest -q tests/unit
 
+SEED ?= 1
+MINUTES ?= 15
+RATE ?= 500
+.PHONY: chaos
+chaos: .venv/.ready ## seeded faults over the whole stack (SEED=1 MINUTES=15 RATE=500 lines/s), then every view against the journal
+	@$(BIN)/python -m tests.chaos --seed $(SEED) --minutes $(MINUTES) --rate $(RATE)
+
 # The engine of a machine without one is started here and ended here; images that no registry gives are made locally.
 DOCKER_STATE ?= $(HOME)/.cache/trainwire/docker
 .PHONY: test-containers

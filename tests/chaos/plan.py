@@ -1,0 +1,104 @@
+"""Which faults strike when: a function of the seed alone, so that a failing run is run again."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """One kind of fault. Two faults of a round have different targets, so that neither undoes the other."""
+
+    name: str
+    target: str
+    seconds: tuple[float, float] = (0.0, 0.0)  # shortest and longest
+    first_only: bool = False  # needs a stack that has stored everything
+    not_with: frozenset[str] = frozenset()  # targets
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("kill shipper", "shipper", (0.0, 4.0)),
+        Kind("stop shipper", "shipper", (1.0, 6.0)),
+        Kind("restart shipper", "shipper", (0.0, 2.0)),
+        Kind("lose checkpoint", "shipper", (0.0, 1.0), first_only=True, not_with=frozenset({"files", "disk"})),
+        Kind("full disk", "disk", (2.0, 6.0)),
+        Kind("kill worker", "worker", (0.0, 3.0)),
+        Kind("zombie worker", "worker", (11.0, 14.0)),  # the session is 10 s
+        Kind("stop worker", "worker", (1.0, 6.0)),
+        Kind("worker joins", "worker", (6.0, 12.0)),
+        Kind("worker leaves", "worker", (2.0, 8.0)),
+        Kind("kill broker", "broker", (0.0, 2.0)),
+        Kind("restart broker", "broker", (0.0, 2.0)),
+        Kind("stop broker", "broker", (1.0, 6.0)),
+        Kind("kill store", "store", (0.0, 3.0)),
+        Kind("restart store", "store", (0.0, 3.0)),
+        Kind("stop store", "store", (1.0, 6.0)),
+        Kind("cut shipper from broker", "shipper link", (0.5, 5.0)),
+        Kind("delay shipper to broker", "shipper link", (3.0, 8.0)),
+        Kind("lose broker answers", "shipper link", (2.0, 5.0)),
+        Kind("cut worker from broker", "worker link", (0.5, 5.0)),
+        Kind("delay worker to broker", "worker link", (3.0, 8.0)),
+        Kind("cut worker from store", "store link", (0.5, 5.0)),
+        Kind("delay worker to store", "store link", (3.0, 8.0)),
+        Kind("lose store answers", "store link", (2.0, 5.0)),
+        Kind("rename", "files"),
+        Kind("rename chain", "files", (1.0, 2.0)),
+        Kind("copytruncate", "files", (0.0, 0.3)),
+        Kind("replace", "files"),
+        Kind("rewrite", "files"),
+        Kind("truncate", "files", first_only=True),
+        # A deleted file lives in the shipper's open handle alone: whoever kills the shipper then loses it by right.
+        Kind(
+            "delete while behind", "files", (1.0, 5.0), first_only=True, not_with=frozenset({"shipper", "shipper link", "broker"})
+        ),
+        Kind("poison", "broker input", first_only=True),
+    )
+}
+SECOND = 0.8  # share of rounds with a second fault: so five of nine strike a stack that has stored everything
+SPREAD = 3.0  # s after the first within which the second strikes
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    kind: str
+    delay: float  # s after the round began
+    seconds: float  # how long it lasts
+    seed: int  # for what else is chosen: the victim, the place
+
+    @property
+    def target(self) -> str:
+        return KINDS[self.kind].target
+
+
+@dataclasses.dataclass(frozen=True)
+class Round:
+    """`first` strikes when everything written is stored, `second` in its midst."""
+
+    first: Fault
+    second: Fault | None
+
+
+def plan(seed: int, names: tuple[str, ...] = tuple(KINDS)) -> Iterator[Round]:
+    """Rounds without end. Kinds come from shuffled decks, so that all are equally frequent."""
+    chance = random.Random(seed)
+    firsts = _deck(chance, [KINDS[name] for name in names])
+    seconds = _deck(chance, [KINDS[name] for name in names if not KINDS[name].first_only])
+    while True:
+        first = next(firsts)
+        second = next(seconds) if chance.random() < SECOND else None
+        while second is not None and (second.target == first.target or second.target in first.not_with):
+            second = next(seconds)
+        yield Round(_fault(chance, first, 0.0), second and _fault(chance, second, chance.uniform(0.0, SPREAD)))
+
+
+def _deck(chance: random.Random, kinds: list[Kind]) -> Iterator[Kind]:
+    while True:
+        yield from chance.sample(kinds, len(kinds))
+
+
+def _fault(chance: random.Random, kind: Kind, delay: float) -> Fault:
+    return Fault(kind.name, round(delay, 3), round(chance.uniform(*kind.seconds), 3), chance.randrange(1 << 30))

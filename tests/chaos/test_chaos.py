@@ -1,0 +1,51 @@
+"""A short run of `make chaos`, and that its plan is the seed's."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.__main__ import text_of
+from tests.chaos.plan import KINDS, plan
+from tests.chaos.run import run
+
+SEED = 11
+# A sample with one fault of each target, so that it takes about a minute; `make chaos` has all of them.
+SAMPLE = (
+    "kill shipper",
+    "kill worker",
+    "kill store",
+    "kill broker",
+    "lose store answers",
+    "rename chain",
+    "copytruncate",
+    "full disk",
+)
+
+
+def test_the_same_seed_gives_the_same_faults_and_another_one_others() -> None:
+    once, again, other = (list(itertools.islice(plan(seed), 200)) for seed in (SEED, SEED, SEED + 1))
+    assert once == again
+    assert once != other
+
+
+def test_every_kind_strikes_and_more_than_half_of_the_faults_begin_a_round() -> None:
+    rounds = list(itertools.islice(plan(SEED), 2 * len(KINDS)))
+    assert {round_.first.kind for round_ in rounds} == set(KINDS)
+    seconds = [round_.second for round_ in rounds if round_.second is not None]
+    assert len(seconds) < len(rounds)
+    assert all(second.target != round_.first.target for round_ in rounds if (second := round_.second) is not None)
+    assert not any(KINDS[second.kind].first_only for second in seconds)
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(600)
+def test_nothing_is_lost_or_doubled_in_a_short_run(tmp_path: Path) -> None:
+    rounds = itertools.islice(plan(SEED, SAMPLE), 5)
+    report = run(tmp_path, SEED, rounds, rate=200.0, tasks=1, say=print)
+    print(text_of(report, SEED))
+    assert report.good, text_of(report, SEED)
+    assert report.healthy.total() == 5
+    assert report.verdict.lines_stored == report.verdict.lines_written > 500
