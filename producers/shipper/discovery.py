@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
-import logging
 import os
 import re
 import stat
@@ -17,7 +16,6 @@ from collections.abc import Iterator
 
 from producers.shipper.checkpoint import FOLDER
 
-log = logging.getLogger("trainwire-shipper.discovery")
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -53,15 +51,16 @@ def excluded(path: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatch.fnmatchcase(path if "/" in pattern else name, pattern) for pattern in patterns)
 
 
-def scan(patterns: tuple[Pattern, ...], exclude: tuple[str, ...]) -> list[Found]:
+def scan(patterns: tuple[Pattern, ...], exclude: tuple[str, ...], problems: dict[str, str]) -> list[Found]:
     """Every regular file that a pattern matches, once each, the oldest first.
 
-    Of several paths to one file (links), the one that is no symbolic link, else the first by name.
+    `problems` takes folders that could not be read, and why. Of several paths to one file (links), the one that is no
+    symbolic link is given, else the first by name.
     """
     found: dict[tuple[int, int], Found] = {}
     seen: set[str] = set()
     for pattern in patterns:
-        for path in _walk(pattern.base, pattern.parts):
+        for path in _walk(pattern.base, pattern.parts, problems):
             if path in seen or excluded(path, exclude):
                 continue
             seen.add(path)
@@ -85,10 +84,10 @@ def look(path: str) -> Found | None:
     return Found(path, os.path.realpath(path), (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns)
 
 
-def siblings(path: str) -> Iterator[tuple[str, int]]:
-    """(name, inode number) of the files beside `path`; nothing where the folder cannot be read."""
+def siblings(folder: str) -> Iterator[tuple[str, int]]:
+    """(name, inode number) of the files in a folder; nothing where it cannot be read."""
     try:
-        with os.scandir(os.path.dirname(path)) as entries:
+        with os.scandir(folder) as entries:
             for item in entries:
                 if item.is_file(follow_symlinks=False):
                     yield item.name, item.inode()
@@ -96,34 +95,34 @@ def siblings(path: str) -> Iterator[tuple[str, int]]:
         return
 
 
-def _walk(folder: str, parts: tuple[str, ...]) -> Iterator[str]:
+def _walk(folder: str, parts: tuple[str, ...], problems: dict[str, str]) -> Iterator[str]:
     part, rest = parts[0], parts[1:]
     if part == "**":
         if rest:
-            yield from _walk(folder, rest)
-        for name, is_folder, is_link in _entries(folder):
+            yield from _walk(folder, rest, problems)
+        for name, is_folder, is_link in _entries(folder, problems):
             if is_folder and not is_link and name != FOLDER:  # like a shell's **: links are not followed, so it ends
-                yield from _walk(os.path.join(folder, name), parts)
+                yield from _walk(os.path.join(folder, name), parts, problems)
             elif not rest and not is_folder:
                 yield os.path.join(folder, name)
         return
     if not _WILD.search(part):
         path = os.path.join(folder, part)
         if rest:
-            yield from _walk(path, rest)
+            yield from _walk(path, rest, problems)
         elif os.path.lexists(path):
             yield path
         return
-    for name, is_folder, _ in _entries(folder):
+    for name, is_folder, _ in _entries(folder, problems):
         if not fnmatch.fnmatchcase(name, part) or (name.startswith(".") and not part.startswith(".")):
             continue
         if rest and is_folder:
-            yield from _walk(os.path.join(folder, name), rest)
+            yield from _walk(os.path.join(folder, name), rest, problems)
         elif not rest and not is_folder:
             yield os.path.join(folder, name)
 
 
-def _entries(folder: str) -> list[tuple[str, bool, bool]]:
+def _entries(folder: str, problems: dict[str, str]) -> list[tuple[str, bool, bool]]:
     """(name, is a folder or a link to one, is a link) of everything in `folder`."""
     try:
         with os.scandir(folder) as entries:
@@ -131,5 +130,5 @@ def _entries(folder: str) -> list[tuple[str, bool, bool]]:
     except (FileNotFoundError, NotADirectoryError):
         return []  # it may appear later
     except OSError as error:
-        log.debug("folder %s cannot be read: %s", folder, error)
+        problems[folder] = f"the folder cannot be read ({error.strerror})"
         return []

@@ -35,6 +35,7 @@ from schemas.events import FileRef
 from schemas.topic import is_task_id
 
 SPAN = 4096
+Inode = tuple[int, int]  # (st_dev, st_ino)
 Read = Callable[[int, int], bytes]  # (offset, length) → bytes, fewer at the end of the file
 
 _UUID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{7,63}", re.ASCII)

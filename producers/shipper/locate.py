@@ -3,25 +3,94 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+from producers.shipper.care import Care, reading
 from producers.shipper.discovery import Found, excluded, look, siblings
-from producers.shipper.identity import SPAN, Read, derived, unrotated
+from producers.shipper.identity import SPAN, Inode, Read, bases, unrotated
 from producers.shipper.tail import Tail
 
-Claimed = Callable[[tuple[int, int]], bool]
+
+class Listing:
+    """One folder's names, by inode number and by what rotation could have made them of."""
+
+    def __init__(self, folder: str) -> None:
+        self.by_number: dict[int, list[str]] = {}
+        self.by_base: dict[str, list[str]] = {}
+        for name, number in siblings(folder):
+            self.by_number.setdefault(number, []).append(name)
+            for base in bases(name):
+                self.by_base.setdefault(base, []).append(name)
 
 
-def reader(path: str) -> tuple[Read, int, int]:
+class Locator:
+    """Searches in the folders as they were when first asked since the last `refresh`: one listing each, for all questions."""
+
+    def __init__(self, care: Care) -> None:
+        self._care = care
+        self._exclude = care.settings.files.exclude
+        self._listings: dict[str, Listing] = {}
+        self.known: dict[Inode, Found] = {}  # every file that a pattern matched at the last scan
+
+    def refresh(self) -> None:
+        self._listings.clear()
+
+    def renamed(self, tail: Tail) -> Found | None:
+        """The place where the very file (inode) stands now: beside its old path, or anywhere a pattern matches."""
+        if tail.inode is None or tail.real is None:
+            return None
+        folder = os.path.dirname(tail.real)
+        paths = [os.path.join(folder, name) for name in self._listing(folder).by_number.get(tail.inode[1], [])]
+        if tail.inode in self.known:
+            paths.append(self.known[tail.inode].path)
+        for path in paths:
+            found = look(path)
+            if found is not None and found.inode == tail.inode and found.real != tail.real:
+                return found
+        return None
+
+    def copied(self, tail: Tail, real: str) -> Found | None:
+        """A file that nobody follows, and that holds what was read of `tail`, last seen at `real`.
+
+        Names that rotation makes come first; of the others, only those that a pattern matches.
+        """
+        for found in self._candidates(real):
+            if found.inode != tail.inode and not self._care.is_claimed(found.inode) and holds(found.real, tail):
+                return found
+        return None
+
+    def rotated(self, real: str) -> list[Found]:
+        """The files beside `real` whose names look as if rotation had made them of it, the oldest first."""
+        folder, original = os.path.split(real)
+        paths = [os.path.join(folder, name) for name in self._listing(folder).by_base.get(original, [])]
+        found = [item for path in paths if not excluded(path, self._exclude) and (item := look(path)) is not None]
+        return sorted(found, key=lambda item: (item.mtime, item.path))
+
+    def _candidates(self, real: str) -> Iterator[Found]:
+        folder, name = os.path.split(real)
+        for original in {name, unrotated(name)}:  # a copy of what is `x.log.1` by now may be `x.log.2`
+            yield from reversed(self.rotated(os.path.join(folder, original)))
+        for item in list(self._care.fresh):  # whatever a pattern matches and nobody has begun to read
+            found = look(item.place) if item.tail.real is not None else None
+            if found is not None:
+                yield found
+
+    def _listing(self, folder: str) -> Listing:
+        if folder not in self._listings:
+            self._listings[folder] = Listing(folder)
+        return self._listings[folder]
+
+
+def opened(path: str) -> tuple[Read, int, int]:
     """(read function, size, handle) of the file at `path`; the caller closes the handle. Raises `OSError`."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    return (lambda offset, length: os.pread(fd, length, offset)), os.fstat(fd).st_size, fd
+    return reading(fd), os.fstat(fd).st_size, fd
 
 
 def holds(path: str, tail: Tail) -> bool:
     """Whether the file at `path` begins with what was read of `tail`."""
     try:
-        read, size, fd = reader(path)
+        read, size, fd = opened(path)
     except OSError:  # gone or without rights: then it cannot be read on there
         return False
     try:
@@ -39,63 +108,10 @@ def equal(theirs: Read, whole: int, read: Read, size: int) -> bool:
 def begins_with(path: str, read: Read, size: int) -> bool:
     """Whether the file at `path` begins with the `size` bytes that `read` gives."""
     try:
-        theirs, whole, fd = reader(path)
+        theirs, whole, fd = opened(path)
     except OSError:  # not there, or without rights: then it shows nothing
         return False
     try:
         return equal(theirs, whole, read, size)
     finally:
         os.close(fd)
-
-
-def renamed(tail: Tail, known: dict[tuple[int, int], Found]) -> str | None:
-    """The path at which the very file (inode) stands now: beside its old path, or anywhere a pattern matches."""
-    assert tail.real is not None  # noqa: S101  # asked only for a file that had a place
-    assert tail.inode is not None  # noqa: S101  # as above
-    folder = os.path.dirname(tail.real)
-    for name, number in siblings(tail.real):
-        if number == tail.inode[1]:
-            found = look(os.path.join(folder, name))
-            if found is not None and found.inode == tail.inode and found.path != tail.real:
-                return found.path
-    other = known.get(tail.inode)
-    if other is not None and other.real != tail.real:
-        found = look(other.path)
-        if found is not None and found.inode == tail.inode:
-            return found.real
-    return None
-
-
-def copied(tail: Tail, known: dict[tuple[int, int], Found], claimed: Claimed, exclude: tuple[str, ...]) -> Found | None:
-    """A file that nobody follows, and that holds what was read of `tail`: names that rotation makes come first.
-
-    Files that no pattern matches count only with such a name: a folder may hold thousands of others.
-    """
-    assert tail.real is not None  # noqa: S101  # as above
-    for found in _candidates(tail.real, known, exclude):
-        if found.inode != tail.inode and not claimed(found.inode) and holds(found.real, tail):
-            return found
-    return None
-
-
-def _candidates(real: str, known: dict[tuple[int, int], Found], exclude: tuple[str, ...]) -> Iterator[Found]:
-    folder, name = os.path.split(real)
-    for original in {name, unrotated(name)}:  # a copy of what is `x.log.1` by now may be `x.log.2`
-        yield from sorted(rotated(os.path.join(folder, original), exclude), key=lambda found: -found.mtime)
-    for found in known.values():
-        fresh = look(found.path) if found.real != real else None
-        if fresh is not None:
-            yield fresh
-
-
-def rotated(real: str, exclude: tuple[str, ...]) -> list[Found]:
-    """The files beside `real` whose names look as if rotation had made them of it, the oldest first."""
-    folder, original = os.path.split(real)
-    out = []
-    for name, _ in siblings(real):
-        path = os.path.join(folder, name)
-        if derived(name, original) and not excluded(path, exclude):
-            found = look(path)
-            if found is not None:
-                out.append(found)
-    return sorted(out, key=lambda found: (found.mtime, found.path))

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable
 from typing import Any
 
+from producers.shipper.care import Care
+from producers.shipper.copies import Copies
 from producers.shipper.follow import Follower
 from producers.shipper.followed import Followed
 from producers.shipper.publish import Publisher
-from producers.shipper.settings import Settings
 from producers.shipper.tail import Changed, Pending
 from runtime.errors import TemporaryError
-from runtime.metrics import Metrics
 from runtime.retry import Backoff
 from schemas.events import KNOWN_ENDS, FileEnd
 from schemas.framing import DELTA_LIMIT, RECORD_LIMIT
@@ -39,14 +38,15 @@ class Farewell:
 class Pump:
     """Moves bytes. `leaving` is the reason once everything has to end; "" before."""
 
-    def __init__(
-        self, settings: Settings, follower: Follower, publisher: Publisher, metrics: Metrics, wall: Callable[[], float]
-    ) -> None:
+    def __init__(self, care: Care, follower: Follower, copies: Copies, publisher: Publisher) -> None:
+        settings = care.settings
         self._settings = settings
+        self._care = care
         self._follower = follower
+        self._copies = copies
         self._publisher = publisher
-        self._metrics = metrics
-        self._wall = wall
+        self._metrics = care.metrics
+        self._wall = care.wall
         self._backoff = Backoff(first=0.1, most=5.0)
         self._failed: dict[Followed, None] = {}
         self._share = max(settings.shipper.in_flight // 4, RECORD_LIMIT + DELTA_LIMIT)
@@ -62,7 +62,7 @@ class Pump:
 
     def due(self, now: float) -> float:
         """When `step` has something to do that can be foreseen."""
-        times = [item.next_read for item in self._follower.active if self._may_read(item)]
+        times = [item.next_read for item in self._care.active if self._may_read(item)]
         times += [item.retry_at for item in self._failed if item.retry_at is not None]
         return min(times, default=now + 3600)
 
@@ -86,10 +86,10 @@ class Pump:
             self._metrics.inc("shipper_deltas_total")
             self._metrics.inc("shipper_bytes_total", done.delta.end - done.delta.start)
             self._metrics.inc("shipper_lines_total", done.lines)
-            self._follower.dirty = True
+            self._care.dirty = True
         tail = item.tail
         if tail.settled and tail.ends_with_end_record and not item.end_reason and tail.size == tail.acked.offset:
-            self._follower.end(item, "end-record")
+            self._care.end(item, "end-record")
 
     # Reading
 
@@ -101,17 +101,17 @@ class Pump:
         left = BURST
         while left > 0:
             served = 0
-            for item in list(self._follower.active):
+            for item in list(self._care.active):
                 if left <= 0 or self.in_flight + DELTA_LIMIT > self._settings.shipper.in_flight:
                     return
                 if not item.tail.backlog():
-                    self._follower.active.pop(item, None)
+                    self._care.active.pop(item, None)
                 elif self._is_due(item, now) and self._read_one(item, now, final=False):
                     served += 1
                     left -= 1
-                    if item in self._follower.active:  # to the end of the queue: everybody gets a turn
-                        del self._follower.active[item]
-                        self._follower.active[item] = None
+                    if item in self._care.active:  # to the end of the queue: everybody gets a turn
+                        del self._care.active[item]
+                        self._care.active[item] = None
             if not served:
                 return
 
@@ -121,15 +121,15 @@ class Pump:
 
     def _read_one(self, item: Followed, now: float, *, final: bool) -> bool:
         """Send one delta; False if there is none now."""
-        tail, follower = item.tail, self._follower
+        tail, care, follower = item.tail, self._care, self._follower
         item.next_read = now + self._settings.files.gather
         try:
-            read = follower.read(item)
+            read = care.read(item)
             if read is None:  # another file stands at its path: see what happened, at once
-                follower.active.pop(item, None)
-                follower.schedule(item, now)
+                care.active.pop(item, None)
+                care.schedule(item, now)
                 return False
-            if not tail.named and not self.leaving and follower.is_copy(item, now):
+            if not tail.named and not self.leaving and self._copies.must_wait(item, now):
                 item.next_read = now + HELD
                 return False
             got = tail.next(read, final=final, time=round(self._wall() * 1000), source=self._settings.source)
@@ -140,15 +140,15 @@ class Pump:
             self._damaged(item, error)
             return False
         except (OSError, TemporaryError) as error:
-            follower.trouble(item, error, now)
+            care.trouble(item, error, now)
             return False
         if got is None:
             return False
         pending, first_line = got
         if not tail.named:
-            follower.name(item, first_line)
+            care.name(item, first_line)
             self.changed.add(tail.ref.task)
-        if item in follower.unsaved:
+        if item in care.unsaved:
             item.next_read = now
             return False
         if pending.after.continuation == "1" or pending.delta.elided:
@@ -157,7 +157,7 @@ class Pump:
         item.held_by = item.held_since = None
         if item.end_reason == "end-record":  # it goes on after all
             item.end_reason, item.end_sent_at, item.end_done_at = "", None, None
-            follower.ending.pop(item, None)
+            care.ending.pop(item, None)
         self.in_flight += len(pending.delta.value)
         self._send(item, pending)
         return True
@@ -176,10 +176,10 @@ class Pump:
         tail = item.tail
         tail.complete = True
         tail.error = f"damaged at byte {tail.sent.offset}: {error}"
-        self._follower.active.pop(item, None)
+        self._care.active.pop(item, None)
         self._metrics.inc("shipper_file_errors_total", reason="damaged")
         log.error("%s is %s; what came before is delivered", item.place, tail.error)
-        self._follower.end(item, "damaged")
+        self._care.end(item, "damaged")
 
     # Failures
 
@@ -205,29 +205,29 @@ class Pump:
     def leave(self, reason: str) -> None:
         """Deliver what is there and end every file. `reason` as in `schemas.events`: shutdown, container-ended, farewell."""
         self.leaving = reason
-        for item in self._follower.all:
+        for item in self._care.all:
             if not item.end_reason:
-                self._follower.end(item, reason)
+                self._care.end(item, reason)
 
     def finished(self) -> bool:
         """Whether everything was delivered after `leave`."""
         return bool(self.leaving) and all(
-            item.end_done_at is not None and item.tail.settled for item in self._follower.all if item.tail.named
+            item.end_done_at is not None and item.tail.settled for item in self._care.all if item.tail.named
         )
 
     def _end(self, now: float) -> None:
-        for item in list(self._follower.ending):
+        for item in list(self._care.ending):
             tail = item.tail
             if tail.pending or tail.backlog() or item.retry_at is not None:
                 continue
             known = item.end_reason in KNOWN_ENDS
             if known and not tail.complete and tail.size > tail.sent.offset and self._read_one(item, now, final=True):
                 continue
-            if item.dropped or item not in self._follower.ending:  # that reading found another file there
+            if item.dropped or item not in self._care.ending:  # that reading found another file there
                 continue
             if not tail.named:
                 if tail.real is None:
-                    self._follower.give_up(item, "ended before its first line")
+                    self._care.drop(item, "ended before its first line")
                 continue
             if item.end_sent_at is None and item.outstanding == 0:
                 rest = b"" if known else self._rest(item)
@@ -238,7 +238,7 @@ class Pump:
 
     def _rest(self, item: Followed) -> bytes:
         try:
-            read = self._follower.read(item)
+            read = self._care.read(item)
             return item.tail.rest(read) if read is not None else b""
         except (OSError, TemporaryError):  # the farewell goes without it; the bytes stay in the file
             return b""

@@ -27,16 +27,15 @@ class Register:
         """Take the generation that a checkpoint names."""
         self._live.setdefault(key, []).append(generation)
 
-    def release(self, key: str, generation: int, now: int, *, remember: bool) -> None:
-        """The file is gone; `remember` keeps its number from being given again."""
+    def release(self, key: str, generation: int, now: int) -> None:
+        """The file is gone; its number is not given again for a while."""
         live = self._live.get(key, [])
         if generation in live:
             live.remove(generation)
         if not live:
             self._live.pop(key, None)
-        if remember:
-            before = self.gone.get(key, (-1, 0))[0]
-            self.gone[key] = (max(before, generation), now)
+        before = self.gone.get(key, (-1, 0))[0]
+        self.gone[key] = (max(before, generation), now)
 
     def forget(self, before: int) -> None:
         """Drop what went before that time (seconds since the epoch)."""

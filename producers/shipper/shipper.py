@@ -11,8 +11,12 @@ import time
 from collections.abc import Callable
 
 from producers.shipper.beats import Beat, Beats
+from producers.shipper.care import Care
 from producers.shipper.checkpoint import Saved, entry
+from producers.shipper.copies import Copies
+from producers.shipper.finder import Finder
 from producers.shipper.follow import Follower
+from producers.shipper.locate import Locator
 from producers.shipper.publish import Publisher
 from producers.shipper.pump import Pump
 from producers.shipper.settings import Settings
@@ -40,8 +44,11 @@ class Shipper:
     ) -> None:
         self.settings = settings
         self.metrics = metrics
-        self.follower = Follower(settings, metrics, wall=wall, write=write)
-        self.pump = Pump(settings, self.follower, publisher, metrics, wall)
+        self.care = Care(settings, metrics, wall)
+        locator, copies = Locator(self.care), Copies(self.care)
+        self._finder = Finder(self.care, locator, write)
+        self.follower = Follower(self.care, self._finder, locator, copies)
+        self.pump = Pump(self.care, self.follower, copies, publisher)
         self._beats = Beats(settings, publisher, metrics, wall)
         self._publisher = publisher
         self._wall = wall
@@ -58,18 +65,20 @@ class Shipper:
                 self.pump.result(token, error, now)
         self.follower.look(now)
         self.pump.step(now)
-        if self.follower.unsaved and now >= self._saved_at + SAVE_SHARE * self._save_took:
+        if self.care.unsaved and now >= self._saved_at + SAVE_SHARE * self._save_took:
             self.save(now)
             self.pump.step(now)
-        self._beats.step(now, self.follower.all, self.pump.changed)
+        self._beats.step(now, self.care.all, self.pump.changed)
         if now >= self._next_measure:  # it visits every file
             self._next_measure = now + MEASURE
             self.metrics.set("shipper_lag_bytes", self.lag())
-        if self.follower.dirty and now >= self._saved_at + max(self.settings.shipper.checkpoint, SAVE_SHARE * self._save_took):
+            self.metrics.set("shipper_files", len(self.care.all))
+            self.metrics.set("shipper_open_files", len(self.care.handles))
+        if self.care.dirty and now >= self._saved_at + max(self.settings.shipper.checkpoint, SAVE_SHARE * self._save_took):
             self.save(now)
         if self.pump.leaving or self.pump.in_flight > self.settings.shipper.in_flight // 2:
             return now + BUSY
-        if self.pump.in_flight or self.follower.unsaved:
+        if self.pump.in_flight or self.care.unsaved:
             return now + self.settings.files.poll
         return max(now + 0.001, min(self.follower.due(), self.pump.due(now), now + self.settings.shipper.heartbeat))
 
@@ -83,28 +92,28 @@ class Shipper:
 
     def all_ended(self) -> bool:
         """Whether there are files, and each has said that it has ended."""
-        named = [item for item in self.follower.all if item.tail.named]
-        unread = any(not item.tail.named and item.tail.size for item in self.follower.all)
+        named = [item for item in self.care.all if item.tail.named]
+        unread = any(not item.tail.named and item.tail.size for item in self.care.all)
         return bool(named) and not unread and all(item.end_done_at is not None for item in named)
 
     def lag(self) -> int:
         """Bytes in followed files that the broker has not acknowledged."""
-        return sum(max(0, item.tail.size - item.tail.acked.offset) for item in self.follower.all if not item.tail.complete)
+        return sum(max(0, item.tail.size - item.tail.acked.offset) for item in self.care.all if not item.tail.complete)
 
     def save(self, now: float) -> None:
         """Write the checkpoint of every folder. A full disk is counted, said, and tried again."""
         began = time.monotonic()
-        self.follower.register.forget(int(self._wall() - self.settings.files.forget))
-        self.follower.dirty = False
-        for folder in self.follower.folders.values():
+        self.care.register.forget(int(self._wall() - self.settings.files.forget))
+        self.care.dirty = False
+        for folder in self._finder.folders.values():
             if not folder.owned:
                 continue
-            entries = [entry(item.tail, item.place) for item in self.follower.all if item.folder is folder]
-            saved = Saved([item for item in entries if item is not None], self.follower.register.gone)
+            entries = [entry(item.tail, item.place) for item in self.care.all if item.folder is folder]
+            saved = Saved([item for item in entries if item is not None], self.care.register.gone)
             try:
                 folder.store.save(saved)
             except OSError as error:
-                self.follower.dirty = True
+                self.care.dirty = True
                 self.metrics.inc("shipper_checkpoint_failures_total")
                 if self._save_complaint.due(now):
                     log.error(
@@ -115,9 +124,11 @@ class Shipper:
                     )
             else:
                 self._save_complaint.reset()
-        self.follower.unsaved.clear()  # even if it failed: lines go on, and a repeat after a crash is told apart by the worker
+        self.care.unsaved.clear()  # even if it failed: lines go on, and a repeat after a crash is told apart by the worker
         self._saved_at, self._save_took = now, time.monotonic() - began
 
     def close(self) -> None:
         """Let go of handles and locks, without saving."""
-        self.follower.close()
+        self.care.handles.close_all()
+        for folder in self._finder.folders.values():
+            folder.close()

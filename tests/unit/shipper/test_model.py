@@ -269,7 +269,7 @@ class Model:
     def looked(self, *, saved: bool) -> None:
         """A living shipper had the time for a scan and an idle look, and to write its checkpoint."""
         for name, stream in self.at.items():
-            if name in NAMES or self.glob == "*.log*":
+            if stream.content and (name in NAMES or self.glob == "*.log*"):
                 stream.seen = stream.known = True
             if stream.known:
                 stream.saved = stream.saved or saved
