@@ -13,13 +13,17 @@ from collections.abc import Callable, Hashable
 
 from runtime.errors import TemporaryError
 
-RESERVE = 40  # sockets, selectors, pipes, the checkpoint, libraries: what else the process has open
+RESERVE = 24  # what the process will open beside them: sockets, selectors, the checkpoint, folders while they are scanned
 
 
 def fitting(wanted: int) -> int:
     """`wanted`, lowered to what the process may open beside everything else."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return wanted if soft == resource.RLIM_INFINITY else max(4, min(wanted, soft - RESERVE))
+    if soft == resource.RLIM_INFINITY:
+        return wanted
+    with os.scandir("/proc/self/fd") as entries:
+        used = sum(1 for _ in entries)
+    return max(4, min(wanted, soft - used - RESERVE))
 
 
 class Handles:

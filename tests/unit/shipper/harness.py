@@ -72,18 +72,24 @@ class Sink:
 def stored(deltas: list[Delta]) -> dict[str, bytes]:
     """File id → its bytes from 0 on. Fails on a gap, on other bytes at the same place, and on a wrong checksum."""
     files: dict[str, bytearray] = {}
-    have: dict[str, list[bool]] = {}
+    have: dict[str, bytearray] = {}  # 1 for each byte that is stored
     for delta in deltas:
         content = files.setdefault(delta.file.file_id, bytearray())
-        known = have.setdefault(delta.file.file_id, [])
-        if len(content) < delta.end:
-            known.extend([False] * (delta.end - len(content)))
-            content.extend(bytes(delta.end - len(content)))
-        for at, byte in enumerate(delta.value, delta.start):
-            assert not known[at] or content[at] == byte, f"{delta.file.file_id}: other bytes at {at}"
-            content[at], known[at] = byte, True
+        known = have.setdefault(delta.file.file_id, bytearray())
+        missing = bytes(max(0, delta.end - len(content)))
+        content += missing
+        known += missing
+        span = slice(delta.start, delta.end)
+        mask, old = known[span], content[span]
+        if any(mask):
+            other = [
+                at for at, (set_, a, b) in enumerate(zip(mask, old, delta.value, strict=True), delta.start) if set_ and a != b
+            ]
+            assert not other, f"{delta.file.file_id}: other bytes at {other[0]}"
+        content[span] = delta.value
+        known[span] = b"\x01" * len(delta.value)
     for name, known in have.items():
-        assert all(known), f"{name}: gap at {known.index(False)}"
+        assert all(known), f"{name}: gap at {known.index(0)}"
     for delta in deltas:
         content = files[delta.file.file_id]
         assert delta.crc_start == zlib.crc32(content[: delta.start])

@@ -6,7 +6,7 @@ of what was taken away all that a living shipper had its hands on; of what was t
 had ever seen the file, only what had arrived before.
 
 In the end, what a worker would store (bytes of a file id count once) must be a set of prefixes of different streams, and
-hold every stream's `must`. TRAINWIRE_TEST_MODEL_SEQUENCES sets how many sequences run (default 40); a failure names its
+hold every stream's `must`. TRAINWIRE_TEST_MODEL_SEQUENCES sets how many sequences run (default 20); a failure names its
 seed, and TRAINWIRE_TEST_MODEL_SEED runs that one.
 """
 
@@ -23,7 +23,7 @@ import pytest
 
 from tests.unit.shipper.harness import Rig, stored
 
-SEQUENCES = int(os.environ.get("TRAINWIRE_TEST_MODEL_SEQUENCES", "40"))
+SEQUENCES = int(os.environ.get("TRAINWIRE_TEST_MODEL_SEQUENCES", "20"))
 SEED = os.environ.get("TRAINWIRE_TEST_MODEL_SEED")
 STEPS = 30
 NAMES = ("a.log", "b.log")
