@@ -136,7 +136,8 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="compare every point and line with the truth, then end")
     parser.add_argument("--kill", action="store_true", help="kill the worker and a shipper with -9 in the middle")
     options = parser.parse_args()
-    stack = Stack(Path(LocalSettings().data), load(LocalSettings, os.environ))
+    settings = load(LocalSettings, os.environ)
+    stack = Stack(Path(settings.data), settings)
     try:
         stack.start(tied=True, progress=lambda text: print(text, flush=True))
         return _run(Demo(stack), check_at_end=options.check, kill=options.kill)
