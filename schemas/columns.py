@@ -95,6 +95,7 @@ TABLES: dict[str, dict[str, str]] = {
         "first_arrived": "SimpleAggregateFunction(min, DateTime64(3, 'UTC'))",
         "last_arrived": "SimpleAggregateFunction(max, DateTime64(3, 'UTC'))",
         "last_stored": "SimpleAggregateFunction(max, DateTime64(3, 'UTC'))",
+        "first_offset": "SimpleAggregateFunction(min, UInt64)",
     },
     "heartbeats": {
         "task_id": "String",

@@ -26,6 +26,7 @@ YEAR_2000 = 946_684_800_000  # ms; a clock before that was never set
 DAY = 86_400_000  # ms; a clock further ahead than that is wrong
 INT64 = 2**63
 RECORD = '{"tw":"'
+LAST_OFFSET = 2**64 - 1  # no message's own: what is written without a message leaves the smallest as it is
 
 Columns = list[list[Any]]
 
@@ -50,6 +51,7 @@ class Entry:
     written: int
     arrived: int
     first_arrived: int
+    first_offset: int = LAST_OFFSET
     lines: int = 0
     points: int = 0
     events: int = 0
@@ -77,9 +79,10 @@ class Batch:
         lines: Lines,
         points: Points,
         events: Events,
-        arrived: int,
+        message: Message,
     ) -> None:
         """Rows of one stored delta. Call before the run is extended."""
+        arrived = message.arrived
         known = self._add_lines(file, delta, lines, points, events, arrived)
         self._add_points(file, delta, run, lines, points, known, arrived)
         self._add_events(file, delta, run, lines, events, known, arrived)
@@ -96,6 +99,7 @@ class Batch:
         entry.marks.append((delta.end, delta.crc_end))
         entry.written, entry.arrived = max(entry.written, written), max(entry.arrived, arrived)
         entry.first_arrived = min(entry.first_arrived, arrived)
+        entry.first_offset = min(entry.first_offset, message.offset)
         entry.lines += len(lines.offsets)
         entry.points += len(points)
         entry.events += len(events)
@@ -502,6 +506,7 @@ def _range_row(entry: Entry, now: int) -> list[Any]:
         entry.first_arrived,
         entry.arrived,
         now,
+        entry.first_offset,
     ]
 
 

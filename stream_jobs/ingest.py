@@ -211,7 +211,7 @@ class Ingest:
                 return
         if run.cold and run.start == run.end:
             self._metrics.inc("worker_cold_ranges_total")
-        batch.add(file, delta, run, before, after, lines, points, events, message.arrived)
+        batch.add(file, delta, run, before, after, lines, points, events, message)
         file.extend(run, delta.end, len(lines.offsets), delta.crc_end, delta.reading, after)
         file.pending = True
 

@@ -92,7 +92,7 @@ def plan(seed: int, names: tuple[str, ...] = tuple(KINDS)) -> Iterator[Round]:
         second = next(seconds) if chance.random() < SECOND else None
         while second is not None and (second.target == first.target or second.target in first.not_with):
             second = next(seconds)
-        yield Round(_fault(chance, first, 0.0), second and _fault(chance, second, chance.uniform(0.0, SPREAD)))
+        yield Round(_fault(chance, first, 0.0), None if second is None else _fault(chance, second, chance.uniform(0.0, SPREAD)))
 
 
 def _deck(chance: random.Random, kinds: list[Kind]) -> Iterator[Kind]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import time
 
 import pytest
 
@@ -11,6 +12,7 @@ import stream_jobs.again
 import stream_jobs.archive
 import stream_jobs.ingest
 import stream_jobs.ledger
+from schemas.events import FileRef
 from stream_jobs.again import Again
 from stream_jobs.extract import extract
 from tests.integration.worker_support import Csv, Desk, Killed, desk, rows, still
@@ -269,3 +271,16 @@ def test_small_batches_show_the_same_as_one(desk: Desk) -> None:
     files = [Csv(rows(40), file_id=f"file-{number}") for number in range(4)]
     desk.worker(size=64).take(*desk.messages([delta for file in files for delta in file.deltas(3)]))
     assert desk.shows(*files)
+
+
+def test_rotations_that_arrive_together_are_attempts_in_their_order(desk: Desk) -> None:
+    """Found by chaos: a chain of renames within one batch of the broker's was ordered by file id."""
+    files = [Csv(rows(5, 1 + 5 * number), file_id=file_id) for number, file_id in enumerate("dbeac")]
+    deltas = [dataclasses.replace(file.delta(0, 6), file=FileRef("task", file.file_id, "/logs/x.csv")) for file in files]
+    now = int(time.time() * 1000)
+    messages = [dataclasses.replace(message, arrived=now) for message in desk.messages(deltas)]
+    desk.worker().take(*messages)
+    desk.worker().take(*messages)
+    found = desk.query("SELECT file_id FROM files WHERE task_id = 'task' ORDER BY attempt")
+    assert [file_id for (file_id,) in found] == [file.file_id for file in files]
+    assert desk.query("SELECT count() FROM curves_stitched WHERE task_id = 'task'") == [(25,)]
