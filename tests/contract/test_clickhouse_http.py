@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import concurrent.futures
+import contextlib
 import gzip
 import http.client
 import json
@@ -18,7 +19,7 @@ import struct
 import threading
 import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import clickhouse_connect
@@ -66,11 +67,25 @@ class Raw:
         return self.body
 
 
+Connect = Callable[[tuple[str, str] | None], Raw]
+
+
 @pytest.fixture
-def raw(store: Store) -> Iterator[Raw]:
-    opened = Raw(store, store.writer)
-    yield opened
-    opened.connection.close()
+def connect(store: Store) -> Iterator[Connect]:
+    """Plain connections for a login, closed after the test."""
+    with contextlib.ExitStack() as stack:
+
+        def open_one(login: tuple[str, str] | None) -> Raw:
+            raw = Raw(store, login)
+            stack.callback(raw.connection.close)
+            return raw
+
+        yield open_one
+
+
+@pytest.fixture
+def raw(store: Store, connect: Connect) -> Raw:
+    return connect(store.writer)
 
 
 def code(error: pytest.ExceptionInfo[DatabaseError]) -> int:
@@ -146,9 +161,8 @@ def test_database_in_url_and_header(raw: Raw, database: str) -> None:
     assert raw.answer.headers["X-ClickHouse-Exception-Code"] == "81"
 
 
-def test_a_large_result_streams(store: Store) -> None:
-    """The first bytes come before the last are computed, and all of them are right."""
-    raw = Raw(store, store.writer)
+def test_a_large_result_streams(raw: Raw) -> None:
+    """Piece by piece, and all of it is right."""
     raw.connection.request("POST", "/", b"SELECT number FROM numbers(3000000) FORMAT TSV", raw.headers)
     answer = raw.connection.getresponse()
     total = lines = 0
@@ -157,7 +171,6 @@ def test_a_large_result_streams(store: Store) -> None:
         total += len(piece)
     assert lines == 3_000_000
     assert total == sum(9 * 10**k * (k + 2) for k in range(1, 6)) + 10 * 2 + 2_000_000 * 8
-    raw.connection.close()
 
 
 def test_a_failure_in_the_middle_of_a_stream_is_told(store: Store) -> None:
@@ -221,6 +234,15 @@ def test_a_repeated_token_inserts_once(client: Client) -> None:
     assert client.query("SELECT count() FROM t").result_rows == [(4,)]
 
 
+def test_a_refused_insert_is_told(raw: Raw, database: str) -> None:
+    """Not only what the format cannot read: what the table refuses, too."""
+    raw(b"CREATE TABLE t (a UInt8, CONSTRAINT small CHECK a < 5) ENGINE = MergeTree ORDER BY a", database=database)
+    for sql in (b"INSERT INTO t VALUES (1), (7)", b"INSERT INTO t FORMAT TSV\n1\n7\n"):
+        raw(sql, database=database)
+        assert raw.answer.headers["X-ClickHouse-Exception-Code"] == "469"
+    assert raw(b"SELECT count() FROM t", database=database) == b"0\n"
+
+
 def test_written_rows_are_told(raw: Raw, database: str) -> None:
     raw(b"CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a", database=database)
     raw(b"INSERT INTO t VALUES (1), (2), (3)", database=database)
@@ -268,23 +290,23 @@ def test_an_unknown_setting_in_the_url(raw: Raw) -> None:
 
 
 @pytest.mark.parametrize("login", [None, ("writer", "wrong"), ("nobody", ""), ("", "")])
-def test_nobody_comes_in_without_a_password(store: Store, login: tuple[str, str] | None) -> None:
-    raw = Raw(store, login)
+def test_nobody_comes_in_without_a_password(connect: Connect, store: Store, login: tuple[str, str] | None) -> None:
+    raw = connect(login)
     raw(b"SELECT 1")
     assert raw.status in (401, 403)
     assert raw.answer.headers["X-ClickHouse-Exception-Code"] == "516"
-    raw.connection.close()
 
 
-def test_users_by_header_and_url(store: Store) -> None:
+def test_users_by_header_and_url(connect: Connect, store: Store) -> None:
     user, password = store.viewer
-    raw = Raw(store, None)
+    raw = connect(None)
     assert raw(b"SELECT 1", headers={"X-ClickHouse-User": user, "X-ClickHouse-Key": password}) == b"1\n"
     assert raw(b"SELECT 1", user=user, password=password) == b"1\n"
-    raw.connection.close()
 
 
-def test_the_viewer_reads_and_limits_but_changes_nothing(store: Store, client: Client, viewer: Client, database: str) -> None:
+def test_the_viewer_reads_and_limits_but_changes_nothing(
+    store: Store, connect: Connect, client: Client, viewer: Client, database: str
+) -> None:
     client.command("CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a")
     client.command("INSERT INTO t VALUES (1)")
     assert viewer.query("SELECT a FROM t", settings={"max_execution_time": 5}).result_rows == [(1,)]
@@ -311,12 +333,11 @@ def test_the_viewer_reads_and_limits_but_changes_nothing(store: Store, client: C
         with pytest.raises(DatabaseError) as error:
             viewer.command(sql)
         assert code(error) in (62, 164, 497), sql
-    raw = Raw(store, store.viewer)
+    raw = connect(store.viewer)
     raw(b"INSERT INTO t VALUES (5)", readonly="0", database=database)
     assert raw.answer.headers["X-ClickHouse-Exception-Code"] in ("164", "497")
     raw(b"SELECT 1", readonly="0")
     assert raw.answer.headers["X-ClickHouse-Exception-Code"] == "164"
-    raw.connection.close()
     assert client.query("SELECT a FROM t").result_rows == [(1,)]
 
 
@@ -380,13 +401,12 @@ LEAVING = [
 @only_front
 @pytest.mark.parametrize("sql", LEAVING)
 @pytest.mark.parametrize("user", ["viewer", "writer"])
-def test_no_query_leaves_the_database(store: Store, sql: str, user: str) -> None:
-    raw = Raw(store, getattr(store, user))
+def test_no_query_leaves_the_database(connect: Connect, store: Store, sql: str, user: str) -> None:
+    raw = connect(getattr(store, user))
     raw(sql.encode())
     assert raw.status != 200
     assert raw.answer.headers["X-ClickHouse-Exception-Code"] in ("497", "60", "62")
     assert b"root:" not in raw.body
-    raw.connection.close()
     assert not os.path.exists("/tmp/trainwire-must-not-exist")  # noqa: PTH110  # one look, no path work
 
 
@@ -423,12 +443,11 @@ def test_no_query_leaves_the_database(store: Store, sql: str, user: str) -> None
         "SYSTEM SHUTDOWN",
     ],
 )
-def test_the_writer_cannot_leave_either(store: Store, database: str, sql: str) -> None:
-    raw = Raw(store, store.writer)
+def test_the_writer_cannot_leave_either(connect: Connect, store: Store, database: str, sql: str) -> None:
+    raw = connect(store.writer)
     raw(sql.encode(), database=database)
     assert raw.answer.headers["X-ClickHouse-Exception-Code"] == "497"
     assert raw(b"SHOW TABLES", database=database) == b""
-    raw.connection.close()
 
 
 @pytest.mark.parametrize(
@@ -472,18 +491,21 @@ def test_without_a_session_nothing_stays(client: Client) -> None:
         client.query("SELECT * FROM gone")
 
 
-def test_a_session_serves_one_query_at_a_time(store: Store) -> None:
-    first, second = Raw(store, store.writer), Raw(store, store.writer)
+def test_a_session_serves_one_query_at_a_time(connect: Connect, store: Store) -> None:
+    first, second = connect(store.writer), connect(store.writer)
     second(b"SELECT 1", session_id="locked")
-    thread = threading.Thread(target=first, args=(b"SELECT sleep(2)",), kwargs={"session_id": "locked"})
+
+    def hold() -> None:
+        while first(b"SELECT sleep(2)", session_id="locked") != b"0\n":  # the other one was in
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=hold)
     thread.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while second(b"SELECT 1", session_id="locked") == b"1\n" and time.monotonic() < deadline:
         time.sleep(0.02)
     assert second.answer.headers["X-ClickHouse-Exception-Code"] == "373"
     thread.join()
-    first.connection.close()
-    second.connection.close()
 
 
 def test_sessions_end_and_can_be_asked_for(raw: Raw) -> None:
@@ -498,22 +520,20 @@ def test_sessions_end_and_can_be_asked_for(raw: Raw) -> None:
     assert raw.status == 404
 
 
-def test_a_reader_shares_no_session_with_a_writer(store: Store) -> None:
-    writer, viewer = Raw(store, store.writer), Raw(store, store.viewer)
+def test_a_reader_shares_no_session_with_a_writer(connect: Connect, store: Store) -> None:
+    writer, viewer = connect(store.writer), connect(store.viewer)
     writer(b"CREATE TEMPORARY TABLE secret (a UInt8)", session_id="same")
     viewer(b"SELECT * FROM secret", session_id="same")
     assert viewer.answer.headers["X-ClickHouse-Exception-Code"] == "60"
     for _ in range(2):
         assert viewer(b"SELECT getSetting('readonly')", session_id="same", max_execution_time="5") == b"2\n"
-    writer.connection.close()
-    viewer.connection.close()
 
 
 # Protocol
 
 
-def test_ping_needs_no_password(store: Store) -> None:
-    raw = Raw(store, None)
+def test_ping_needs_no_password(connect: Connect, store: Store) -> None:
+    raw = connect(None)
     for path in ("/ping", "/replicas_status"):
         raw.connection.request("GET", path)
         answer = raw.connection.getresponse()
@@ -523,7 +543,6 @@ def test_ping_needs_no_password(store: Store) -> None:
     answer = raw.connection.getresponse()
     answer.read()
     assert answer.status == 404
-    raw.connection.close()
 
 
 def test_query_id_comes_back(raw: Raw) -> None:
