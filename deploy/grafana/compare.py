@@ -87,9 +87,7 @@ def smoothed(source: str, x: str) -> str:
 def by_step() -> trend.Panel:
     source = f"""SELECT toFloat64(x) AS step, {house.curve_label("task_id")} AS series, kind, drawn_at AS value
                 FROM {drawn("step")}"""
-    return house.step_curves("${metric:text} by step", smoothed(source, "step"), "step").data_links(
-        house.page_links("${__field.labels.series}", "${__data.fields.step}")
-    )
+    return house.step_curves("${metric:text} by step", smoothed(source, "step"), "step")
 
 
 def by_relative_time() -> trend.Panel:

@@ -132,12 +132,11 @@ def link(title: str, url: str) -> build.DashboardLink:
     return build.DashboardLink(title).type(models.DashboardLinkType.LINK).url(url).target_blank(True)
 
 
-def page_links(task: str, step: str = "") -> list[cogbuilder.Builder[models.DashboardLink]]:
-    """To the page and to a viewer, of a task (an expression of Grafana's) and at a step if one is given."""
-    at = f"?step={step}" if step else ""
+def page_links(task: str, mark: str = "") -> list[cogbuilder.Builder[models.DashboardLink]]:
+    """To the page and to a viewer of a task (an expression of Grafana's); `mark` is what the page shall point at."""
     return [
-        link("Open on the page", f"${{gateway}}/tasks/{task}{at}"),
-        link("Open in a viewer", f"${{gateway}}/view/{task}{at}"),
+        link("Open on the page", f"${{gateway}}/tasks/{task}{mark}"),
+        link("Open in a viewer", f"${{gateway}}/view/{task}"),
     ]
 
 
@@ -207,7 +206,9 @@ def time_curves(title: str, sql: str) -> timeseries.Panel:
 
 def rows(title: str, sql: str) -> table.Panel:
     """A table of what the query gives."""
-    return table.Panel().title(title).datasource(DATASOURCE).with_target(Query(sql, Form.TABLE)).no_value("none")
+    return (
+        table.Panel().title(title).datasource(DATASOURCE).with_target(Query(sql, Form.TABLE)).show_header(True).no_value("none")
+    )
 
 
 def facts(title: str, sql: str) -> stat.Panel:
@@ -236,6 +237,7 @@ def timeline(title: str, sql: str) -> statetimeline.Panel:
         .with_transformation(_by_series())
         .display_name("${__field.labels.series}")
         .mappings(health_mappings())
+        .fill_opacity(70)
         .merge_values(True)
     )
 

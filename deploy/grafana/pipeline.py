@@ -178,12 +178,21 @@ def viewer_cost() -> table.Panel:
         "What viewers cost",
         """
         SELECT
-            e.fields['tool'] AS tool, if(e.fields['user'] = '', '(nobody known)', e.fields['user']) AS user, count() AS viewers,
-            sum(toFloat64OrZero(e.fields['seconds'])) AS `resource seconds`
-        FROM events AS e
-        WHERE e.task_id = 'trainwire-gateway' AND e.kind = 'released' AND $__timeFilter_ms(e.time)
-        GROUP BY tool, user
-        ORDER BY `resource seconds` DESC, tool, user
+            life.1 AS tool, if(life.2 = '', '(nobody known)', life.2) AS owner, count() AS viewers,
+            sum(toFloat64OrZero(life.3)) AS seconds, sum(toFloat64OrZero(life.4)) AS `CPU seconds`,
+            sum(toFloat64OrZero(life.5)) / 1024 AS `GiB seconds`
+        FROM
+        (
+            -- a release that was cut off is recorded again: one life, one cost
+            SELECT
+                argMax((e.fields['tool'], e.fields['owner'], e.fields['seconds'], e.fields['cpu_seconds'],
+                    e.fields['memory_mib_seconds']), (e.time, e.file_id, e.offset)) AS life
+            FROM events AS e
+            WHERE e.task_id = 'trainwire-gateway' AND e.kind = 'viewer_released' AND $__timeFilter_ms(e.time)
+            GROUP BY e.fields['life']
+        )
+        GROUP BY tool, owner
+        ORDER BY seconds DESC, tool, owner
         LIMIT 200
         """,
-    ).override_by_name("resource seconds", [house.prop("unit", "s")])
+    ).override_by_regexp("^(CPU )?seconds$", [house.prop("unit", "s")])

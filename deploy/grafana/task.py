@@ -167,7 +167,7 @@ def by_step() -> trend.Panel:
         """,
         "step",
     )
-    return panel.data_links(house.page_links("${task_id}", "${__data.fields.step}"))
+    return panel.data_links(house.page_links("${task_id}", "#metric=${metric}&step=${__data.fields.step}"))
 
 
 def by_time() -> timeseries.Panel:
@@ -180,7 +180,7 @@ def by_time() -> timeseries.Panel:
         ORDER BY time, series
         """,
     )
-    return panel.data_links(house.page_links("${task_id}"))
+    return panel.data_links(house.page_links("${task_id}", "#axis=time"))
 
 
 def status() -> statetimeline.Panel:
@@ -342,7 +342,7 @@ def latest_values() -> table.Panel:
         LIMIT 1000
         """,
     ).override_by_name(
-        "step", [house.prop("links", [item.build() for item in house.page_links("${task_id}", "${__value.text}")])]
+        "step", [house.prop("links", [item.build() for item in house.page_links("${task_id}", "#step=${__value.text}")])]
     )
 
 

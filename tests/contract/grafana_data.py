@@ -103,11 +103,12 @@ class Seed:
 
     def file(self, task: str, file: str, **values: Any) -> None:
         row = {"task_id": task, "file_id": file, "start": 0, "end": 10**9, "revision": V1, "path": f"/logs/{file}.log"}
-        times = {"first_arrived": self._now - 2 * HOUR, "last_arrived": self._now - 1_000, "last_stored": self._now - 900}
+        # alive for longer than the tests take: the store's clock goes on
+        times = {"first_arrived": self._now - 2 * HOUR, "last_arrived": self._now + HOUR, "last_stored": self._now + HOUR}
         self.insert("file_ranges", [row | times | values])
 
     def beat(self, task: str, file: str, **values: Any) -> None:
-        row = {"task_id": task, "file_id": file, "sent": self._now - 1_000, "arrived": self._now - 900, "source": "shipper-1"}
+        row = {"task_id": task, "file_id": file, "sent": self._now + HOUR, "arrived": self._now + HOUR, "source": "shipper-1"}
         self.insert("heartbeats", [row | {"size": 10**9, "offset": 10**9, "interval_ms": 10_000} | values])
 
     def point(self, task: str, file: str, number: int, value: float, **values: Any) -> dict[str, Any]:
@@ -156,10 +157,9 @@ class Seed:
             "stored": end,
         }
         self.insert("dead_letters", [dead | {"task_id": "", "offset": n, "arrived": at} for n, at in enumerate(times)])
+        life = {"tool": "tensorboard", "owner": "d'arc", "seconds": "5", "cpu_seconds": "2.5", "memory_mib_seconds": "1024"}
         released = [
-            self.event(
-                "trainwire-gateway", "g", n, "released", time=at, fields={"tool": "tensorboard", "user": "d'arc", "seconds": "5"}
-            )
+            self.event("trainwire-gateway", "g", n, "viewer_released", time=at, fields=life | {"life": str(n)})
             for n, at in enumerate(times)
         ]
         self.file("trainwire-gateway", "g")
@@ -234,8 +234,8 @@ class Seed:
     def states(self) -> None:
         """One task of each health."""
         for task, last, beat, status in [
-            ("going", 1_000, 1_000, "running"),
-            ("stalled", 20 * 60_000, 1_000, "running"),
+            ("going", -HOUR, -HOUR, "running"),
+            ("stalled", 20 * 60_000, -HOUR, "running"),
             ("silent", 30 * 60_000, 30 * 60_000, "running"),
             ("failed", 60_000, 60_000, "failed"),
             ("done", 60_000, 60_000, "succeeded"),

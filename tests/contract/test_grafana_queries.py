@@ -17,7 +17,7 @@ OF_ONE_TASK = re.compile(r"\$\{(task_id|task_ids|metric|rank)\b")
 
 def tasks_for(case: Case) -> list[str]:
     """A query that does not ask for a task answers the same whatever is chosen: once is enough."""
-    return ["attempts", "ranks", "broken", "going"] if "${task_id:" in case.sql else ["attempts"]
+    return ["attempts", "ranks", "broken", "going", "edges"] if "${task_id:" in case.sql else ["attempts"]
 
 
 def test_all_four_dashboards_and_the_alerts_are_under_contract() -> None:
