@@ -23,6 +23,7 @@ from gateway.viewers.registry import NAME
 from gateway.viewers.viewer import Viewer
 from gateway.viewers.viewers import Refused, Viewers
 from gateway.viewers.words import Person, address, viewer_id
+from gateway.web import POLICY
 
 T = TypeVar("T")
 PAGES = Path(__file__).parent / "page"
@@ -176,7 +177,8 @@ async def view_page(task_id: TaskId, tool: ToolName, request: Request, viewers: 
     if people.who(request.headers, request.client.host if request.client else "", request.app.state.wall()) is None:
         here = viewers.base_path + address(task_id, tool) + (f"?{request.url.query}" if request.url.query else "")
         return RedirectResponse(f"{viewers.base_path}/sign-in?then={quote(here, safe='')}", 303)
-    return FileResponse(PAGES / "view.html", headers={"Cache-Control": "no-store"})
+    policy = f"{POLICY}; frame-src 'self'"
+    return FileResponse(PAGES / "view.html", headers={"Cache-Control": "no-store", "Content-Security-Policy": policy})
 
 
 @router.get("/view/{task_id}/{tool}/live", include_in_schema=False)

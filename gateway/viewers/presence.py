@@ -93,6 +93,7 @@ class Presence:
         self._ever_opened = False
         self._looked_at: float = now  # of `decide`
         self._pages: dict[str, _Page] = {}
+        self._left: dict[str, float] = {}  # pages that closed by their own word: a word that comes late opens none again
         self._streams: dict[int, _Stream] = {}
         self._others: dict[str, _Heard] = {}
         self._next_stream = 0
@@ -102,6 +103,8 @@ class Presence:
 
     def page(self, page: str, user: str, visible: bool, now: float) -> bool:
         """A page says that it is open. True when it was not known before."""
+        if page in self._left:
+            return False
         new = page not in self._pages
         one = self._pages.setdefault(page, _Page(user, now, visible, now))
         one.heard, one.visible = now, visible
@@ -116,7 +119,8 @@ class Presence:
     def connect(self, page: str, user: str, now: float) -> bool:
         """A page's live stream opened: the page is open until `disconnect`. True when it was not known before."""
         new = self.page(page, user, self._pages[page].visible if page in self._pages else True, now)
-        self._pages[page].connections += 1
+        if page in self._pages:
+            self._pages[page].connections += 1
         return new
 
     def disconnect(self, page: str, now: float) -> None:
@@ -130,6 +134,7 @@ class Presence:
     def close(self, page: str, now: float) -> float | None:
         """A page says that it closes. Seconds that it was in the foreground; None where it was not known."""
         one = self._pages.pop(page, None)
+        self._left[page] = now
         if one is None:
             return None
         self._count_looking(one, now)
@@ -243,14 +248,15 @@ class Presence:
         if gap > HELD_UP:
             # Nobody could be heard meanwhile: the silence is ours, and nobody's absence.
             for page in self._pages.values():
-                page.heard += gap
+                page.heard = min(page.heard + gap, now)
             for heard in self._others.values():
-                heard.changed += gap
-            self._seen += gap
-            self._attended += gap
-            self._cap_from += gap
+                heard.changed = min(heard.changed + gap, now)
+            self._seen = min(self._seen + gap, now)
+            self._attended = min(self._attended + gap, now)
+            self._cap_from = min(self._cap_from + gap, now)
             if self._closed is not None:
-                self._closed += gap
+                self._closed = min(self._closed + gap, now)
+        self._left = {name: when for name, when in self._left.items() if now - when < PAGE_SILENCE}
         for name, page in list(self._pages.items()):
             if page.connections == 0 and now - page.heard > PAGE_SILENCE:
                 self.close(name, now)

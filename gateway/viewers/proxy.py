@@ -42,6 +42,7 @@ NOT_FOR_PEOPLE = {
     "cross-origin-embedder-policy", "nel", "report-to", "reporting-endpoints", "server", "date",
 }  # fmt: skip
 BODYLESS = {"GET", "HEAD", "OPTIONS", "TRACE"}
+LARGEST_PAGE = 4 * 2**20  # bytes of HTML that is mended; TensorBoard's has 200 kB
 LARGEST_FRAME = 16 * 2**20  # bytes of one WebSocket message; 16 of them may wait
 
 
@@ -67,7 +68,14 @@ class Proxy:
             viewer.presence.end(number, self._viewers.clock())
             raise
 
-        response = _Stream(answer, lambda: viewer.presence.end(number, self._viewers.clock()))
+        response: Response
+        mended = viewer.tool.mend and answer.headers.get("content-type", "").startswith("text/html")
+        if mended and int(answer.headers.get("content-length", LARGEST_PAGE + 1)) <= LARGEST_PAGE:
+            response = Response(await self._mended(answer, viewer), answer.status_code)
+            answer.headers["content-length"] = str(len(response.body))
+            viewer.presence.end(number, self._viewers.clock())
+        else:
+            response = _Stream(answer, lambda: viewer.presence.end(number, self._viewers.clock()))
         public = request.headers.get("host", "")
         response.raw_headers = [
             (name.lower().encode("latin-1"), value.encode("latin-1"))
@@ -104,6 +112,16 @@ class Proxy:
         finally:
             viewer.presence.end(number, self._viewers.clock())
 
+    async def _mended(self, answer: httpx.Response, viewer: Viewer) -> bytes:
+        try:
+            page = await answer.aread()
+        finally:
+            await answer.aclose()
+        if answer.headers.get("content-encoding", "identity") == "identity":
+            for wrong, right in viewer.tool.mend:
+                page = page.replace(wrong.encode(), right.encode())
+        return page
+
     def _outgoing(self, request: Request, viewer: Viewer, rest: bytes, prefix: str) -> httpx.Request:
         condition = viewer.condition
         url = httpx.URL(
@@ -117,6 +135,8 @@ class Proxy:
             ("x-forwarded-proto", request.url.scheme),
             ("x-forwarded-prefix", prefix),
         ]
+        if viewer.tool.mend and "text/html" in request.headers.get("accept", ""):
+            headers = [(name, value) for name, value in headers if name != "accept-encoding"]  # it is read here
         content = None
         if request.method not in BODYLESS or "content-length" in request.headers or "transfer-encoding" in request.headers:
             content = request.stream()

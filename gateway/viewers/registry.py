@@ -35,9 +35,11 @@ class Tool:
     needs: tuple[str, ...] = ()  # what a task must have for it to be chosen by itself: points, lines
     prefix: Literal["keep", "strip"] = "keep"  # keep: the tool serves under the prefix itself
     ready: str = "/"  # path below its root that answers under 400 when it is ready
+    shows: str = ""  # path whose JSON is no longer empty when it shows data; waited for where the task has points
     cpu: float = 0.5  # cores reserved
     memory_mib: int = 512  # reserved
     memory_limit_mib: int = 1024  # above it, the viewer ends and its page says so
+    mend: tuple[tuple[str, str], ...] = ()  # (wrong, right) in its HTML: addresses that leave the prefix
     chatter: tuple[str, ...] = ()  # path patterns of streams that the tool keeps open by itself: they are nobody's presence
     link: str = ""  # a link's address
     deep_link: str = ""  # what to add to the tool's address to show a metric: {metric} {attempt} {rank} {step}
@@ -124,7 +126,7 @@ def read_tool(file: Path) -> Tool:
     if missing := [name for name in ("title", "kind") if name not in raw]:
         raise PermanentError(f"{file}: {missing[0]!r} is missing")
     for name, value in raw.items():
-        raw[name] = tuple(value) if isinstance(value, list) else value
+        raw[name] = tuple(tuple(one) if isinstance(one, list) else one for one in value) if isinstance(value, list) else value
     tool = Tool(**raw)
     wrong = (
         f"name {tool.name!r}: use lower-case letters, digits and -"

@@ -21,6 +21,7 @@ class Viewer:
     presence: Presence
     asked: float  # when it was asked for, of a clock that never jumps
     why: str = ""  # why this tool
+    points: bool = False  # the task has some: the tool is ready when it shows them
     state: State = "loading"
     step: str = "asked for"  # what is being done, for the waiting page
     lines: tuple[str, ...] = ()  # the tool's last words

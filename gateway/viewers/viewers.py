@@ -101,7 +101,7 @@ class Viewers:
         if tool.kind == "link":
             self.audit.say("selected", person=person, message=choice.why, viewed_task=task_id, tool=tool.name)
             return Asked(self.registry.link(tool, task_id, self.base_path), tool, choice.why, None)
-        viewer = await self._join_or_make(person, task_id, tool, policy or self.settings.life.policy, choice.why)  # type: ignore[arg-type]  # checked in settings
+        viewer = await self._join_or_make(person, task, tool, policy or self.settings.life.policy, choice.why)  # type: ignore[arg-type]  # checked in settings
         self.audit.say("selected", viewer.spec, person, choice.why)
         return Asked(self.base_path + address(task_id, tool.name), tool, choice.why, viewer)
 
@@ -211,8 +211,8 @@ class Viewers:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._launcher.close()
 
-    async def _join_or_make(self, person: Person, task_id: str, tool: Tool, policy: PolicyKind, why: str) -> Viewer:
-        id = viewer_id(task_id, tool.name)
+    async def _join_or_make(self, person: Person, task: TaskFacts, tool: Tool, policy: PolicyKind, why: str) -> Viewer:
+        id = viewer_id(task.task_id, tool.name)
         async with self._locks.setdefault(id, asyncio.Lock()):
             viewer = self._viewers.get(id)
             if viewer is not None and viewer.state == "releasing":
@@ -225,8 +225,8 @@ class Viewers:
                 await viewer.gone.wait()
                 self._drop(viewer)
             await self._make_room(person)
-            spec = Spec.new(task_id, tool.name, person.user, policy, tool.cpu, tool.memory_mib)
-            return self._load_in_background(spec, tool, why)
+            spec = Spec.new(task.task_id, tool.name, person.user, policy, tool.cpu, tool.memory_mib)
+            return self._load_in_background(spec, tool, why, task.points)
 
     async def _make_room(self, person: Person) -> None:
         living = [viewer for viewer in self._viewers.values() if viewer.state in ("loading", "ready")]
@@ -249,9 +249,9 @@ class Viewers:
             "room: it was unseen for longest, and another was asked for",
         )
 
-    def _load_in_background(self, spec: Spec, tool: Tool, why: str) -> Viewer:
+    def _load_in_background(self, spec: Spec, tool: Tool, why: str, points: bool = False) -> Viewer:
         now = self.clock()
-        viewer = Viewer(spec, tool, Presence(Policy.of(spec.policy, self.settings.life), now), now, why)
+        viewer = Viewer(spec, tool, Presence(Policy.of(spec.policy, self.settings.life), now), now, why, points)
         self._viewers[spec.id] = viewer
         viewer.loading = asyncio.create_task(self._load(viewer), name=f"load {spec.id}")
         return viewer
@@ -291,19 +291,22 @@ class Viewers:
             viewer.lines = found.lines or viewer.lines
             if found.state in ("ended", "absent") or found.hopeless:
                 raise PermanentError(found.message or "it is gone")
-            if found.state == "running" and await self._answers(viewer.tool, found, prefix):
-                return
             if found.state == "running":
+                if await self._answers(found, prefix, viewer.tool, viewer.points):
+                    return
                 viewer.tell(f"waiting for {viewer.tool.title} to answer", self.clock())
             elif found.message:
                 viewer.tell(found.message, self.clock())
             await asyncio.sleep(0.1)
 
-    async def _answers(self, tool: Tool, found: Condition, prefix: str) -> bool:
-        path = (prefix if tool.prefix == "keep" else "") + tool.ready
+    async def _answers(self, found: Condition, prefix: str, tool: Tool, points: bool) -> bool:
+        root = f"http://{_host(found.host)}:{found.port}{prefix if tool.prefix == 'keep' else ''}"
         try:
-            answer = await self.client.get(f"http://{_host(found.host)}:{found.port}{path}", timeout=2.0)
-        except httpx.HTTPError:
+            answer = await self.client.get(root + tool.ready, timeout=2.0)
+            if answer.status_code < 400 and tool.shows and points:
+                answer = await self.client.get(root + tool.shows, timeout=2.0)
+                return answer.status_code < 400 and bool(answer.json())
+        except (httpx.HTTPError, ValueError):
             return False
         return answer.status_code < 400
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +32,9 @@ def tasks(store: Store, database: str) -> Iterator[Tasks]:
 @pytest.fixture
 def gateway(store: Store, database: str, tasks: Tasks, tmp_path: Path) -> Iterator[Gateway]:
     with stub_tools(tmp_path / "tools") as tools:
-        found = Gateway(store, database, tmp_path / "gateway", tools=str(tools), viewers="40", viewers_by_user="40", viewer_requests="200")
+        found = Gateway(
+            store, database, tmp_path / "gateway", tools=str(tools), viewers="40", viewers_by_user="40", viewer_requests="200"
+        )
         yield found.start()
         found.end()
 
@@ -91,3 +97,52 @@ def test_b31_parallel_first_requests_make_one_viewer_for_each_task(gateway: Gate
     for answer in answers:
         assert httpx.get(f"{gateway.url}{answer.json()['address']}app/ready", timeout=30).text == "ready"
     assert sum(event["kind"] == "viewer_created" for event in gateway.events()) == 20
+
+
+@pytest.mark.timeout(600)
+def test_b31_killed_at_every_step_nothing_is_left_and_nothing_doubled_after_one_reconcile(tmp_path: Path) -> None:
+    with stub_tools(tmp_path / "tools") as tools:
+        command = [sys.executable, "-m", "tests.services.killed_viewers", str(tmp_path), str(tools)]
+        run = subprocess.run(command, capture_output=True, check=False)
+    assert run.returncode == 0, run.stderr.decode()[-3000:]
+    whole, *steps = [json.loads(line) for line in run.stdout.splitlines()]
+    assert whole["answers"] == "ready"
+    assert len(steps) == whole["steps"] >= 20
+    for step, said in enumerate(steps, 1):
+        after = said["after"]
+        assert [state for _, state, _ in after["viewers"]] in ([], ["ready"]), (step, after)
+        assert after.get("answers", "ready") == "ready"
+        assert said["last"]["viewers"] == said["last"]["folders"] == [], (step, said)
+        lives, ends = recorded_lives(tmp_path / f"step-{step}")
+        assert len(lives) <= 1, (step, lives)
+        for life, kinds in lives.items():
+            if "viewer_created" in kinds:
+                assert len(ends[life]) == 1, (step, "one life has one end, however often it was recorded", ends)
+    assert processes_of(tmp_path) == []
+    died = sum(said["died"] for said in steps)
+    assert died >= len(steps) - 2
+    print(f"killed at {died} of {len(steps)} steps")
+
+
+def recorded_lives(folder: Path) -> tuple[dict[str, set[str]], dict[str, set[tuple[int, int]]]]:
+    """By life: the kinds of its events, and the ends that were recorded."""
+    lives: dict[str, set[str]] = {}
+    ends: dict[str, set[tuple[int, int]]] = {}
+    for file in (folder / "events").rglob("*.jsonl"):
+        for line in file.read_text().splitlines():
+            event = json.loads(line)
+            if event["tw"] == "event" and (life := event["fields"].get("life")):
+                lives.setdefault(life, set()).add(event["kind"])
+                if event["kind"] == "viewer_released":
+                    ends.setdefault(life, set()).add((event["fields"]["started_ms"], event["fields"]["ended_ms"]))
+    return lives, ends
+
+
+def processes_of(folder: Path) -> list[int]:
+    found = []
+    for one in Path("/proc").iterdir():
+        if one.name.isdigit():
+            with contextlib.suppress(OSError):
+                if f"HOME={folder}/".encode() in (one / "environ").read_bytes():
+                    found.append(int(one.name))
+    return found

@@ -73,7 +73,9 @@ class Tasks:
                 )  # fmt: skip
                 offset += 10
         self._insert("points", rows)
-        self._insert("log_lines", [dict(task_id=task_id, file_id=file, offset=start, end=start + 10, text="a line", time=T0, arrived=T0)])
+        self._insert(
+            "log_lines", [dict(task_id=task_id, file_id=file, offset=start, end=start + 10, text="a line", time=T0, arrived=T0)]
+        )
         end = max(offset, start + 10)
         self._insert(
             "file_ranges",
@@ -94,7 +96,9 @@ class Tasks:
 class Gateway:
     """A gateway as its own program. `folder` outlives it, so that another one goes on there."""
 
-    def __init__(self, store: Store, database: str, folder: Path, program: Sequence[str] = ("-m", "gateway"), **settings: str) -> None:
+    def __init__(
+        self, store: Store, database: str, folder: Path, program: Sequence[str] = ("-m", "gateway"), **settings: str
+    ) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         with socket.socket() as free:
@@ -114,7 +118,9 @@ class Gateway:
 
     def start(self, wait: bool = True, **more: str) -> Gateway:
         with (self.folder / "gateway.log").open("ab") as log:
-            self.process = subprocess.Popen([sys.executable, *self._program], env={**self._environment, **more}, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                [sys.executable, *self._program], env={**self._environment, **more}, stdout=log, stderr=log
+            )
         if wait:
             self.wait()
         return self
@@ -165,7 +171,9 @@ class Gateway:
             if one.name.isdigit():
                 with contextlib.suppress(OSError):
                     environment = (one / "environ").read_bytes()
-                    if f"HOME={mark}".encode() in environment and int((one / "stat").read_text().rpartition(")")[2].split()[2]) == int(one.name):
+                    if f"HOME={mark}".encode() in environment and int(
+                        (one / "stat").read_text().rpartition(")")[2].split()[2]
+                    ) == int(one.name):
                         found.append(int(one.name))
         return found
 

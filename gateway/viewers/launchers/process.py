@@ -69,13 +69,12 @@ class ProcessLauncher:
             self._write(place / "spec.json", spec.text())
         self._limits[spec.id] = tool.memory_limit_mib
         if not self._alive(place):
-            if tool.feed:
-                told("reading the task's rows from the store")
-                points = await self._fill(spec, tool)
-                told(f"{points:,} points read; starting {tool.title}" if points else f"no points yet; starting {tool.title}")
-            else:
-                told(f"starting {tool.title}")
+            told(f"starting {tool.title}")
             self._spawn(place, spec, tool, prefix)
+        if tool.feed and not (place / "feed.json").exists():  # beside the tool's own start, which takes seconds
+            told("reading the task's rows from the store")
+            points = await self._fill(spec, tool)
+            told(f"{points:,} points read" if points else "no points yet")
         self._follow(spec, tool)
         return spec
 

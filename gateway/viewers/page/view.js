@@ -95,11 +95,13 @@ live.onmessage = (message) => show(JSON.parse(message.data));
 live.onerror = () => { at("note").textContent = "the gateway does not answer; trying again"; };
 
 const word = (more) => ({ page, visible: document.visibilityState === "visible", ...more });
-const say = () => fetch("presence", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(word()), keepalive: true }).catch(() => {});
+let closing = false; // browsers say that a page is hidden after they said that it goes
+const say = () => closing || fetch("presence", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(word()), keepalive: true }).catch(() => {});
 document.addEventListener("visibilitychange", say);
 setInterval(say, 15000);
 say();
 addEventListener("pagehide", () => {
+  closing = true;
   live.close();
   navigator.sendBeacon("presence", new Blob([JSON.stringify(word({ closing: true }))], { type: "application/json" }));
 });
