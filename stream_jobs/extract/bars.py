@@ -24,7 +24,7 @@ _HINTS = ("%", "[", "━")
 
 def strip(text: str, reading: Reading) -> str:
     """The text with its bar blanked out (a `|` at its place, so that nothing moves); the bar's counter goes to `reading`."""
-    if not any(hint in text for hint in _HINTS):
+    if not any(hint in text for hint in _HINTS) and not ("/" in text[:24] and text.lstrip()[:1].isdigit()):
         return text
     if "%" in text or "it" in text or "[" in text:
         last: re.Match[str] | None = None

@@ -63,6 +63,8 @@ WITHIN_EPOCH = {"batch", "batches", "minibatch", "mini_batch", "micro_step"}
 _EPOCHS = {"epoch", "epochs", "ep", "current_epoch", "epoch_num", "train_epoch", "epoch_id", "cur_epoch"}
 _TABLE_STEPS = {"#", "iter_num"}
 _TABLE_EPOCHS = {"e"}
+WITHIN = {"batch", "iter", "iteration", "step", "batches"}
+SIDE_SPLITS = {"valid", "validation", "val", "test", "testing", "eval", "evaluation", "dev"}
 SPLITS = {"train", "training", "valid", "validation", "val", "test", "testing", "eval", "evaluation", "dev"}
 
 _PLAIN = re.compile(r"[\s.\-]+")
@@ -78,7 +80,7 @@ _METRIC_WORDS = set(
     crossentropy hinge rank1 rank5 specificity sensitivity jaccard brier ece kendall tau concordance cindex pck oks
     perf metric metrics val valid validation train test eval dev sps specific success winrate win explained variance clipfrac
     approx advantage adv vf vloss ploss gen disc discriminator generator q qf qloss td bce ce kldiv logp logprob l1 l2 rms
-    binary categorical sparse multi mlogloss merror ndcg5 ndcg10 gini huber quantile poisson gamma tweedie aucpr rmsd rmspe
+    binary categorical sparse multi mlogloss merror ndcg5 ndcg10 gini huber quantile poisson tweedie aucpr rmsd rmspe
     stdev tagger ner parser senter spans_sc cats_score las uas""".split()
 )
 _METRIC_TAIL = re.compile(
@@ -100,15 +102,16 @@ _NEVER = set(
     eta_seconds remaining_time elapsed_time_str total_flos num_classes classes length max_length seq_length
     job_id jobid id uid gid index idx num count device cuda node host hostname address addr checkpoint ckpt""".split()
 )
+_REPEATS = {"best", "previous"}
 _NEVER_WORDS = set(
-    """memory mem best seed pid port version checkpoint ckpt attempted pretrained params parameters previous last_best
+    """memory mem seed pid port version checkpoint ckpt attempted pretrained params parameters previous last_best
     allocated reserved hysteresis skipped nan_iterations words_labels workers oom""".split()
 )
 _NEVER_HEAD = re.compile(
     r"^(?:num|number|n|max|min|total|warmup|save|log|logging|gradient_accumulation|eval_every|batch_size|instantaneous|early_stop\w*)_"
 )
 _HYPER = re.compile(
-    r"(?:^|_)(?:alpha|beta|beta\d|betas|momentum|mom|weight_decay|decay|dropout|eps|epsilon|ratio|temperature|top_k|top_p|warmup|"
+    r"(?:^|_)(?:alpha|gamma|beta|beta\d|betas|momentum|mom|weight_decay|decay|dropout|eps|epsilon|ratio|temperature|top_k|top_p|warmup|"
     r"sampling_ratio|sampling|threshold|hysteresis|capability|smoothing|interval|freq|frequency|every|patience|factor|policy|"
     r"optimizer|scheduler|estimate|min_lr|max_lr|base_lr|init_lr|initial_lr|lr_mult|size|len|length|width|height|depth|dim|"
     r"layers|hidden|steps|epochs|workers|gpus|devices|nodes|seed|bits|rank|lora_\w+|clip_grad|max_grad_norm)$"
@@ -135,8 +138,8 @@ def step_rank(name: str) -> int | None:
     if rank is not None:
         return rank
     words = key.split("_")
-    if words[0] in SPLITS:  # valid_num_updates
-        return _STEP_RANK.get("_".join(words[1:]))
+    if words[0] in SPLITS and "_".join(words[1:]) in _STEP_RANK:  # valid_num_updates
+        return _STEP_RANK["_".join(words[1:])]
     if words[0] in ("num", "number", "max", "total", "warmup", "save", "per", "n", "min", "remaining", "skipped", "each"):
         return None
     if len(words) > 1 and " ".join(words[-2:]) in ("global step", "global steps"):
@@ -170,6 +173,10 @@ def is_metric(name: str) -> bool:
     return any(word in _METRIC_WORDS for word in words) or any(word in _METRIC_WORDS for word in joined)
 
 
+def ends_as_metric(name: str) -> bool:
+    return _METRIC_TAIL.search(plain(name)) is not None and is_metric(name)
+
+
 @lru_cache(4096)
 def is_never(name: str) -> bool:
     """A name that is no metric's, whatever stands beside it."""
@@ -178,7 +185,8 @@ def is_never(name: str) -> bool:
         return False
     if key in _NEVER or key.rsplit("/", 1)[-1] in _NEVER or _SOURCE_FILE.search(name) or _HOST.search(name):
         return True
-    return not _NEVER_WORDS.isdisjoint(_WORDS.findall(key))
+    words = _WORDS.findall(key)
+    return not _REPEATS.isdisjoint(words) or (not _NEVER_WORDS.isdisjoint(words) and not _METRIC_TAIL.search(key))
 
 
 @lru_cache(4096)

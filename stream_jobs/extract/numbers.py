@@ -65,8 +65,14 @@ def read(text: str) -> float | None:
 
 
 def is_rate(unit: str) -> bool:
-    return bool(_RATE.match(unit))
+    """So many of something a second, a device, …"""
+    return bool(_RATE.match(unit)) and unit.split("/")[0].lower() not in _TIME
+
+
+def is_pace(unit: str) -> bool:
+    """So much time for one of something: `1ms/step`."""
+    return "/" in unit and unit.split("/")[0].lower() in _TIME
 
 
 def is_unit(unit: str) -> bool:
-    return unit.lower() in _TIME or unit.lower() in _OTHER or is_rate(unit)
+    return unit.lower() in _TIME or unit.lower() in _OTHER or is_rate(unit) or is_pace(unit)

@@ -21,6 +21,7 @@ _CALL = re.compile(rf"[A-Za-z_][\w.]*\(\s*\[?\s*({NUMBER}|-?(?:nan|inf))\s*\]?\s
 _WORD = re.compile(r"[-+]?[A-Za-z_][\w.]*")
 _SPACE = re.compile(r"\s*")
 _START = re.compile(r"""\{\s*["']""")
+_SETTINGS = re.compile(r"(?i)(?:params|parameters|config|configuration|args|arguments|settings)\W{0,3}$")
 _DEPTH = 16
 _OBJECTS = 8
 _TIME_KEYS = {"timestamp", "_timestamp", "@timestamp", "wall_time", "datetime", "date", "asctime", "created", "ts", "time"}
@@ -34,7 +35,10 @@ def read(text: str, reading: Reading) -> list[tuple[int, int]]:
         start = _START.search(text, at)
         if start is None:
             break
+        pairs = len(reading.pairs)
         end = _object(text, start.start(), reading)
+        if _SETTINGS.search(text, max(start.start() - 40, 0), start.start()):
+            del reading.pairs[pairs:]
         found.append((start.start(), end))
         at = end
     return found

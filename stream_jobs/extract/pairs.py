@@ -17,6 +17,8 @@ _WRAPPERS = {"tensor", "float", "array", "Array", "DeviceArray", "item", "Tensor
 _STOP = {"in", "at", "of", "for", "to", "from", "after", "with", "by", "than", "on", "over", "every", "and", "because", "between"}
 _CUT = {"with", "and", "has", "got", "gives", "achieved", "reached", "where"}  # what stands before them is no name
 _CLUMP = re.compile(r"([0-9]+)(epoch|ep|batch|iter|step|num_updates|updates)(?![a-z])")
+# pycocotools: ` Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.381`
+_COCO = re.compile(rf"\s*(Average (?:Precision|Recall)\s+\(A[PR]\)\s@\[[^\]]*\])\s=\s({numbers.NUMBER})\s*$")
 _NAME_WORDS = 12
 _NAME_CHARACTERS = 256
 _DROP_TITLES = ("memory", "time (ms)", "times across ranks")
@@ -34,6 +36,7 @@ class Pairs:
         self.edge = "|"  # which
         self.after_value = False  # nothing but a unit stood between the last value and here
         self.brackets: list[str] = []  # what opened each open bracket: "call", "value" (behind a number) or ""
+        self.repeat = False  # what follows is a best value so far, told before
         self.split = ""  # train, valid, … standing alone before a counter
         self.titles: list[str] = []
         self.colons = sum(t.text == ":" and t.space > 0 and t.kind == PUNCT for t in self.tokens) >= 3
@@ -41,6 +44,10 @@ class Pairs:
 
     def read(self) -> None:
         at = 0
+        coco = _COCO.match(self.text)
+        if coco is not None:
+            self.reading.pairs.append(Pair(Span(*coco.span(1)), Span(*coco.span(2)), True, "COCO summary"))
+            return
         while at < len(self.tokens):
             at = self._step(at)
         lowered = " ".join(self.titles).lower()
@@ -78,11 +85,14 @@ class Pairs:
     def _word(self, at: int, token: Token) -> int:
         if self.words and (token.space == 2 or self._ends_sentence(token)):
             self._boundary()
+            self.edge = "|"
         if self.after_value and token.space == 1 and numbers.is_unit(token.text) and not self._is_sign(at + 1):
             self._unit(token.text)
             return at + 1
         if token.text in ("is", "was", "are") and self.words and at + 1 < len(self.tokens) and self.tokens[at + 1].kind == NUM:
             return self._value(at + 1, self._name(), "is")
+        if token.text.lower() == "best":
+            self.repeat = True
         value = numbers.word_value(token.text)
         if value is not None and self.words and token.space == 1:  # `loss nan`
             name = self._name()
@@ -92,6 +102,7 @@ class Pairs:
                 return at + 1
         if token.space == 2 and self.after_value:
             self._boundary()
+            self.edge = "|"
         self.after_value = False
         self.words.append(token)
         return at + 1
@@ -114,6 +125,7 @@ class Pairs:
         self.words = []
         self.strong = True
         self.after_value = False
+        self.repeat = False
 
     def _after(self) -> None:
         self.words = []
@@ -132,7 +144,7 @@ class Pairs:
         start, end = words[0].start, until if until is not None else words[-1].end
         if end - start > _NAME_CHARACTERS or self._is_flag(words[0]):
             return None
-        if words[-1].text.lower() in _STOP or "best" in self.text[self.words[0].start : end].lower():
+        if self.repeat or words[-1].text.lower() in _STOP or "best" in self.text[self.words[0].start : end].lower():
             return None
         return Span(start, end)
 
@@ -153,6 +165,8 @@ class Pairs:
                 self._after()
                 return at + 1
             name = self._name()
+            if len(self.words) > 1 and "_" in self.words[-1].text:  # CV info cv_loss 1.5
+                name = Span(self.words[-1].start, self.words[-1].end)
             if token.kind == NUM and name is not None and not self._has_stop():
                 string = self._string(name)
                 if names.is_metric(string) and not self._leads_phrase(at):
@@ -183,12 +197,14 @@ class Pairs:
         if token.kind == COUNTER:
             if self.brackets and self.split and not self.reading.epochs:
                 self.reading.epochs.append(Counter(50, Span(token.start, token.end), Span(*token.total), self.split))
-            elif self.reading.inner is None and (self.brackets or first):
+            elif self.reading.inner is None and (self.brackets or first or (self.reading.epochs and not self.reading.pairs)):
                 self.reading.inner = Counter(60, Span(token.start, token.end), Span(*token.total), "")
         elif first and self._is_sign(1) and self.tokens[1].text == ":":
             self.reading.steps.append(Counter(70, Span(token.start, token.end), None, "line start"))
             self._boundary()
             return 2
+        elif self._named_behind(at):
+            return at + 1
         elif numbers.is_rate(token.text) and "value" not in self.brackets:
             self._rate(token, token.text)
             return at + 1
@@ -199,6 +215,22 @@ class Pairs:
                 return at + 2
         self._after()
         return at + 1
+
+    def _named_behind(self, at: int) -> bool:
+        """Darknet's `500.123 avg loss,`: the name stands behind the number, up to the next comma."""
+        token, follow = self.tokens[at], at + 1
+        while follow < min(at + 4, len(self.tokens)) and self.tokens[follow].kind == WORD and self.tokens[follow].space == 1:
+            follow += 1
+        closed = follow == len(self.tokens) or self.tokens[follow].text == ","
+        if follow == at + 1 or not closed or token.text or "." not in self.text[token.start : token.end]:
+            return False
+        name = Span(self.tokens[at + 1].start, self.tokens[follow - 1].end)
+        if not names.ends_as_metric(self._string(name)):
+            return False
+        self._add(name, Span(token.start, token.end), "value name", token)
+        self.tokens[at + 1 : follow] = []
+        self._after()
+        return True
 
     def _rate(self, token: Token, unit: str) -> None:
         """`151075.54 words/s`: the unit is the name. `Speed: 1 a/s 2 b/s`: so it is of the first, too."""
@@ -223,7 +255,7 @@ class Pairs:
         following = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
         if following is None or following.space == 2:
             return True
-        return following.kind == PUNCT and (following.text in "|,;)]" or (self.colons and following.text == ":"))
+        return following.kind == PUNCT and (following.text in "|,;)](" or (self.colons and following.text == ":"))
 
     def _leads_phrase(self, at: int) -> bool:
         """`Accuracy of the network on the 10000 test images: 55 %`: the number is a word of a name."""
@@ -275,6 +307,10 @@ class Pairs:
 
     def _open_round(self, at: int, token: Token) -> int:
         close = next((i for i in range(at + 1, min(at + 9, len(self.tokens))) if self.tokens[i].text == ")"), None)
+        if self.words and close is not None and self._is_valued(close + 1):
+            name = self._name(self.tokens[close].end)
+            if name is not None and names.is_metric(self._string(name)):
+                return self._value(close + 1, name, "name value")
         if self.words and close is not None and self._is_sign(close + 1) and not self._has_sign(at + 1, close):
             return self._sign(close + 1, self._name(self.tokens[close].end))
         if self.words and close == at + 2 and self.tokens[at + 1].text.lower() in names.SPLITS:  # Epoch(train) [1][15/15]
@@ -294,6 +330,10 @@ class Pairs:
         self._boundary()
         self.after_value = value
         return at + 1
+
+    def _is_valued(self, at: int) -> bool:
+        """A number behind a gap, with nothing behind it: `f1-score (micro avg)  0.85`."""
+        return at + 1 == len(self.tokens) and self.tokens[at].kind == NUM and self.tokens[at].space == 2
 
     def _has_sign(self, start: int, stop: int) -> bool:
         return any(self._is_sign(i) for i in range(start, stop))
@@ -429,6 +469,9 @@ class Pairs:
             self._after()
             return
         here = Span(token.start, token.end)
+        if self._is_duration(at):
+            self._after()
+            return
         following = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
         if names.plain(string) in names.SPLITS and following is not None and following.text == "[" and not self.reading.epochs:
             self.reading.epochs.append(Counter(45, here, None, string))
@@ -442,6 +485,10 @@ class Pairs:
             return
         self._add(name, here, rule, token)
         self._after()
+
+    def _is_duration(self, at: int) -> bool:
+        """`10 minutes and 3 seconds`: several numbers make one."""
+        return [t.text for t in self.tokens[at + 1 : at + 3]] in [[u, "and"] for u in ("minutes", "minute", "hours", "hour")]
 
     def _percent_behind(self, at: int) -> Token | None:
         """`9913/10000 (99%)`."""
@@ -461,6 +508,10 @@ class Pairs:
         rank = names.step_rank(string)
         if rank is None:
             return False
+        first, _, last = names.plain(string).partition("_")
+        if last in names.WITHIN and first in names.SIDE_SPLITS:  # [eval batch=1/10]
+            self.reading.side = True
+            return True
         if "." in self.text[here.start : here.end].rstrip(".") and rule.startswith("counter"):
             return False
         self.reading.steps.append(Counter(rank, here, total, string))

@@ -91,8 +91,13 @@ def _check_repeat(argument: Any, after: frozenset[int], repeated: bool) -> None:
         if repeated or most > _SMALL:
             raise PatternError(f"a repeated group is refused unless it is bounded, such as {{0,{_SMALL}}}, and in no other")
         _check(inner, _first(inner, frozenset()) | after, True)
-    elif least != most and single & after:
+    elif least != most and _folded(single) & _folded(after):
         raise PatternError("what a repeat matches may also follow it, as in `.*`; say what it stops at, as in `[^=]*=`")
+
+
+def _folded(characters: frozenset[int]) -> frozenset[int]:
+    """Capitals as small letters: a pattern may ignore case."""
+    return frozenset(code + 32 if 65 <= code <= 90 else code for code in characters)
 
 
 def _single(items: list[Any]) -> frozenset[int] | None:
@@ -179,5 +184,5 @@ def _first(items: list[Any], follow: frozenset[int]) -> frozenset[int]:
 
 
 def _may_be_empty(items: list[Any]) -> bool:
-    low, _ = sre_parser.SubPattern(sre_parser.State(), items).getwidth()  # type: ignore[no-untyped-call]
+    low, _ = sre_parser.SubPattern(sre_parser.State(), items).getwidth()
     return bool(low == 0)

@@ -113,7 +113,21 @@ def row(table: Table, text: str) -> Row | None:
         spans = [Span(*cell.span()) for cell in _WORD.finditer(text.rstrip(" \t|:]"))]
         if len(spans) != count:
             spans = [Span(*cell.span()) for cell in _CELLS.finditer(text.rstrip(" \t|:]"))]
+        if len(spans) == count + 1:
+            return _read_labelled(table, text, spans)
     return _read(table, text, spans) if len(spans) == count else None
+
+
+def _read_labelled(table: Table, text: str, spans: list[Span]) -> Row | None:
+    """A row with a label that no column names, as in scikit-learn's classification report; only averages are read."""
+    label = text[slice(*spans[0])]
+    values = spans[1:]
+    if not all(numbers.is_number(text[slice(*span)]) for span in values):
+        return None
+    if not label.endswith("avg"):
+        return Row([], [])
+    named = [(f"{label} {name}", span) for name, span in zip(table.columns, values, strict=True) if not names.is_never(name)]
+    return Row([name for name, _ in named], [span for _, span in named], labels=[spans[0]])
 
 
 def _split(text: str, separator: re.Pattern[str]) -> list[Span]:
