@@ -33,6 +33,7 @@ def training(
         for step in range(420):
             at = began + int(step * seconds * 1000)
             _step(file, step, at)
+        file.arrived = at + 400
         file.text("Traceback (most recent call last):", at=at)
         file.text('  File "train.py", line 88, in <module>', at=at)
         file.text("    loss.backward()", at=at)
@@ -45,6 +46,7 @@ def training(
         file = _file(seeded, task, 2, rank, name)
         restarted = began + int((420 + 60) * seconds * 1000)
         _begin(file, restarted)
+        file.arrived = restarted + 160
         file.text("resuming from checkpoints/00379.pt", at=restarted)
         for step in range(380, until):
             _step(file, step, restarted + int((step - 380) * seconds * 1000))
@@ -62,6 +64,7 @@ def _file(seeded: Seeded, task: str, attempt: int, rank: int, name: str) -> LogF
 
 
 def _begin(file: LogFile, at: int) -> None:
+    file.arrived = at + 150
     file.event("header", {"owner": "mira", "project": "digits"}, at=at)
     file.event("params", PARAMETERS, at=at)
     file.event("status", {"status": "running"}, at=at)
@@ -94,4 +97,3 @@ def _step(file: LogFile, step: int, at: int) -> None:
     if step % 100 == 99 and file.rank == 0:
         file.event("checkpoint", {"path": f"checkpoints/{step:05}.pt"}, at=at, step=step)
         file.text(f"\x1b[32msaved\x1b[0m checkpoints/{step:05}.pt", at=at)
-    file.arrived = None

@@ -210,13 +210,16 @@ def test_a_task_that_begins_later_appears_by_itself(seeded: Seeded, page: Page) 
     page.complaints()  # the 404s of the first looks, as a browser writes them
 
 
-def test_the_picture_in_the_readme(page: Page, run: str) -> None:
-    """Made here, so that it shows what the page is. Written again only where the picture's folder exists and may change."""
-    page.size(1440, 900)
-    page.open(f"/tasks/{run}")
+def test_the_picture_in_the_readme(seeded: Seeded, page: Page) -> None:
+    """Made here, so that it shows what the page is."""
+    training(seeded, "resnet-18-b256")
+    page.size(1360, 860)
+    page.open("/tasks/resnet-18-b256")
     page.wait(
         lambda: (
-            all(page.values(metric) for metric in ("train/loss", "lr")) and page.texts(".log code") and page.texts(".trust .good")
+            all(page.values(metric) for metric in ("train/loss", "val/loss"))
+            and page.texts(".log code")
+            and page.all(".trust .good")
         )
     )
     SCREENSHOT.parent.mkdir(exist_ok=True)

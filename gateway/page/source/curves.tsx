@@ -103,7 +103,7 @@ export function Curves({ task, metrics, view, change, subscribe, onPoint, onProb
         <h2>Curves</h2>
         <input
           type="search"
-          placeholder="Filter metrics"
+          placeholder="Filter"
           aria-label="Filter metrics"
           value={view.search}
           onInput={(event) => change({ search: event.currentTarget.value })}
@@ -226,5 +226,16 @@ function grouped(metrics: Metric[], search: string): [string, Metric[]][] {
     if (!groups.has(prefix)) groups.set(prefix, []);
     groups.get(prefix)!.push(metric);
   }
-  return [...groups].sort(([a], [b]) => (a < b ? -1 : 1));
+  // What people look at first comes first: training, then validation; the machine comes last. In a group the losses lead.
+  for (const members of groups.values()) members.sort((a, b) => order(LOSS, a.name) - order(LOSS, b.name) || (a.name < b.name ? -1 : 1));
+  return [...groups].sort(([a], [b]) => order(FIRST, a) - order(FIRST, b) || (a < b ? -1 : 1));
+}
+
+const LOSS = [/loss/i];
+const FIRST = [/^train/i, /^(val|eval|test|dev)/i, /^$/, /^(?!sys|gpu|cpu|perf|time)/i];
+
+/** Place of the first pattern that fits; behind all where none does. */
+function order(patterns: RegExp[], text: string): number {
+  const place = patterns.findIndex((pattern) => pattern.test(text));
+  return place < 0 ? patterns.length : place;
 }

@@ -1,6 +1,6 @@
 // The log as it grows: only the rows on the screen exist, pages come from both ends.
 
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, Problem, type Line, type LinePage, type LogFile } from "./api";
 import * as format from "./format";
 
@@ -71,8 +71,7 @@ export function Log({ task, files, target, subscribe, onTarget, onProblem }: Pro
       setHeld({ lines: page.lines, before: page.before, after: page.after, top: whole, end: !target || search !== "" });
       if (target && !search) {
         setFollow(false);
-        const at = page.lines.findIndex((line) => holds(line, target, page.lines));
-        keep.current = Math.max(at * ROW - height / 3, 0);
+        keep.current = Math.max(holding(target, page.lines) * ROW - height / 3, 0);
       }
     }, failed);
   }, [task, file, records, search, target?.file, target?.offset]);
@@ -165,15 +164,16 @@ export function Log({ task, files, target, subscribe, onTarget, onProblem }: Pro
 
   const first = Math.max(Math.floor(scroll / ROW) - 20, 0);
   const visible = lines.slice(first, first + Math.ceil(height / ROW) + 40);
+  const aim = useMemo(() => (target ? lines[holding(target, lines)] : undefined), [held, target?.file, target?.offset]);
   const several = files.length > 1 && !file;
   return (
     <section class="log" aria-label="Log">
       <div class="bar">
         <h2>Log</h2>
-        <input type="search" placeholder="Search lines" aria-label="Search lines" value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
+        <input type="search" placeholder="Search" aria-label="Search lines" value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
         {files.length > 1 && (
           <select aria-label="Log file" value={file} onChange={(event) => setFile(event.currentTarget.value)}>
-            <option value="">All {files.length} files, as they came</option>
+            <option value="">All {files.length} files</option>
             {files.map((one) => (
               <option key={one.file_id} value={one.file_id}>
                 attempt {one.attempt}, rank {one.rank}: {one.path.slice(one.path.lastIndexOf("/") + 1)}
@@ -195,7 +195,7 @@ export function Log({ task, files, target, subscribe, onTarget, onProblem }: Pro
               <li
                 key={key(line)}
                 data-offset={line.offset}
-                class={`${line.kind}${line.stream === "stderr" ? " stderr" : ""}${target && holds(line, target, lines) ? " target" : ""}`}
+                class={`${line.kind}${line.stream === "stderr" ? " stderr" : ""}${line === aim ? " target" : ""}`}
                 onClick={() => search && show(line)}
               >
                 <time title={line.time_known ? "the line's own time" : "when it arrived"}>{format.timeOfDay(line.time_ms)}</time>
@@ -229,12 +229,14 @@ function key(line: Line): string {
   return `${line.file_id}@${line.offset}`;
 }
 
-/** Whether this is the line that holds the byte; a point's line may be a record that is not shown: then the one before it. */
-function holds(line: Line, target: { file: string; offset: number }, among: Line[]): boolean {
-  if (line.file_id !== target.file || line.offset > target.offset) return false;
-  if (line.offset === target.offset) return true;
-  const next = among[among.indexOf(line) + 1];
-  return !next || next.file_id !== line.file_id || next.offset > target.offset;
+/** Place of the line that holds the byte. A point's line may be a record that is not shown: then the one before it. */
+function holding(target: { file: string; offset: number }, lines: Line[]): number {
+  let best = -1;
+  lines.forEach((line, place) => {
+    if (line.file_id !== target.file || line.offset > target.offset) return;
+    if (best < 0 || line.offset > lines[best]!.offset) best = place;
+  });
+  return best;
 }
 
 function marked(text: string, search: string) {

@@ -201,7 +201,7 @@ function Head({ id, detail }: { id: string; detail: TaskDetail | undefined }) {
           {running ? "last line " : "ended "}
           {format.ago(task.last_seen_ms, now)}
         </span>
-        {silent && <span class="warn">its shipper is silent since {format.duration(now - task.last_heartbeat_ms)}</span>}
+        {silent && <span class="warn">no word from its shipper for {format.duration(now - task.last_heartbeat_ms)}</span>}
       </p>
       <div class="state">
         <Progress task={task} />
