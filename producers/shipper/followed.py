@@ -28,6 +28,7 @@ class Followed:
     away_reason: str = ""
     held_since: float | None = None  # looks like a copy of another file: not read, since then …
     held_by: Followed | None = None  # … which is this one, as far as it is followed
+    damaged_since: float | None = None  # its next record is damaged, or still being written
     end_reason: str = ""  # why nothing will follow
     end_sent_at: int | None = None  # offset for which an end was sent …
     end_done_at: int | None = None  # … and acknowledged

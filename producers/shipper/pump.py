@@ -24,6 +24,7 @@ from schemas.framing import DELTA_LIMIT, RECORD_LIMIT
 log = logging.getLogger("trainwire-shipper.pump")
 
 BURST = 64  # deltas in one step at most: 8 MiB, so that looking at files never waits long
+DAMAGED = 1.0  # s for which a record must stay damaged: it may be seen in the middle of being written
 HELD = 0.25  # s between comparisons of a copy with its original
 
 
@@ -137,7 +138,7 @@ class Pump:
             follower.begin_again(item, "rewritten", now)
             return False
         except ValueError as error:
-            self._damaged(item, error)
+            self._damaged(item, error, now)
             return False
         except (OSError, TemporaryError) as error:
             care.trouble(item, error, now)
@@ -154,7 +155,7 @@ class Pump:
         if pending.after.continuation == "1" or pending.delta.elided:
             self._long(item, pending)
         tail.accept(pending)
-        item.held_by = item.held_since = None
+        item.held_by = item.held_since = item.damaged_since = None
         if item.end_reason == "end-record":  # it goes on after all
             item.end_reason, item.end_sent_at, item.end_done_at = "", None, None
             care.ending.pop(item, None)
@@ -172,9 +173,14 @@ class Pump:
         if not pending.delta.continuation:  # said once for each line, and without the line itself
             log.warning("%s: the line at byte %d is over the limit and is cut", item.place, pending.delta.start)
 
-    def _damaged(self, item: Followed, error: ValueError) -> None:
+    def _damaged(self, item: Followed, error: ValueError, now: float) -> None:
         tail = item.tail
-        tail.complete = True
+        if item.damaged_since is None:
+            item.damaged_since = now
+        item.next_read = now + HELD
+        if now - item.damaged_since < DAMAGED:
+            return
+        tail.damaged = True
         tail.error = f"damaged at byte {tail.sent.offset}: {error}"
         self._care.active.pop(item, None)
         self._metrics.inc("shipper_file_errors_total", reason="damaged")
@@ -221,7 +227,12 @@ class Pump:
             if tail.pending or tail.backlog() or item.retry_at is not None:
                 continue
             known = item.end_reason in KNOWN_ENDS
-            if known and not tail.complete and tail.size > tail.sent.offset and self._read_one(item, now, final=True):
+            if (
+                known
+                and not (tail.complete or tail.damaged)
+                and tail.size > tail.sent.offset
+                and self._read_one(item, now, final=True)
+            ):
                 continue
             if item.dropped or item not in self._care.ending:  # that reading found another file there
                 continue

@@ -44,8 +44,8 @@ def _natural(text: str) -> int:
 
 
 def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not port.isdigit() or int(port) > 65535:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
         raise ValueError("host:port, or :port for all interfaces")
     return host.strip("[]"), int(port)
 

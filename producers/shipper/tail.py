@@ -12,10 +12,11 @@ import collections
 import dataclasses
 import zlib
 
+from producers.shipper import records
 from producers.shipper.identity import END_PREFIX, SPAN, Head, Position, Read, digest, same
 from producers.shipper.settings import ContainerSetting
 from schemas.events import Delta, FileEnd, FileRef, FileState
-from schemas.framing import DELTA_LIMIT, LINE_LIMIT, RECORD_HEADER, RECORD_LIMIT, Container, frame, next_delta, open_segment
+from schemas.framing import DELTA_LIMIT, LINE_LIMIT, RECORD_HEADER, RECORD_LIMIT, Container, Cut, frame, next_delta, open_segment
 
 # The most that `next_delta` may want to see before it knows where a delta ends.
 LONGEST: dict[Container, int] = {"plain": LINE_LIMIT + 1, "cri": 2 * LINE_LIMIT + 1, "tfevents": RECORD_LIMIT + 16}
@@ -60,6 +61,7 @@ class Tail:
         self.open_line = ""
         self.ends_with_end_record = False
         self.error = ""
+        self.damaged = False  # the form of its bytes is broken: nothing behind them can be read
         self.complete = False  # nothing more can be read; waiting for acknowledgements
         self.restored = False  # comes from a checkpoint and has not been found since
 
@@ -74,7 +76,7 @@ class Tail:
 
     def backlog(self) -> int:
         """Bytes that could be read now, as far as is known."""
-        if self.complete or self.size <= self.sent.offset or self.size == self.stalled:
+        if self.complete or self.damaged or self.size <= self.sent.offset or self.size == self.stalled:
             return 0
         return self.size - self.sent.offset
 
@@ -124,6 +126,8 @@ class Tail:
             self._verify_head(read)
             container = self._container(data, final)
             cut = next_delta(data, container, continuation=self.sent.continuation, final=final and len(data) < limit)
+            if container == "tfevents":
+                cut = self._sound(data, cut)
             if cut is not None:
                 break
             if len(data) < limit or limit == LONGEST[container]:
@@ -208,6 +212,16 @@ class Tail:
         if (newline or final) and frame(line, 0, "cri").streams != [""]:
             return "cri"
         return "plain"
+
+    def _sound(self, data: bytes, cut: Cut | None) -> Cut | None:
+        """`cut`, without what comes behind a damaged record; `ValueError` where the first one is damaged."""
+        end = min(len(data), RECORD_HEADER) if cut is None or cut.elided else cut.length
+        good = records.intact(data, end)
+        if good == end:
+            return cut
+        if good == 0:
+            raise ValueError("the length of the record there has a wrong checksum")
+        return Cut(good, "")
 
     def _skip(self, read: Read, start: int, length: int) -> Position | None:
         """The position behind a record that is not sent; None while the file does not hold it whole."""
