@@ -55,6 +55,7 @@ def _blank(text: str, bar: re.Match[str]) -> str:
 
 
 def _progress(bar: re.Match[str], reading: Reading, kind: str) -> None:
+    reading.lead = bar.string[max(bar.start() - 80, 0) : bar.start()]
     done = bar.group(1)
     if done is None or not done.isdigit():
         return

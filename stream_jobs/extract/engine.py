@@ -263,6 +263,7 @@ class Extraction:
         epoch = numbers.read(strings[plan.epoch]) if plan.epoch >= 0 else None
         if epoch is not None:
             context.epoch, context.step = epoch, step
+            context.within = context.within or plan.headed
         elif step is not None:
             context.step = step
         else:
@@ -320,7 +321,9 @@ class Extraction:
         self.events.add(index, kind, time, text[:_MESSAGE], {}, step, epoch)
 
     def _progress(self, context: Context, plan: Plan, strings: tuple[str, ...] | list[str], index: int, time: int | None) -> None:
-        """Tell the progress of a bar, each time its whole percents move."""
+        """Tell how far the task is, each time its whole percents move. Bars within an epoch say nothing of the task."""
+        if plan.within and context.within:
+            return
         done = _integer(strings[plan.done])
         total = _integer(strings[plan.total]) if plan.total >= 0 else None
         if done is None:
@@ -329,7 +332,7 @@ class Extraction:
         if percent == context.percent and total == context.total:
             return
         context.percent, context.total = percent, total
-        fields = {"done": str(done), "unit": "step"} | ({"total": str(total)} if total else {})
+        fields = {"done": str(done), "unit": plan.unit} | ({"total": str(total)} if total else {})
         self.events.add(index, "progress", time, "", fields, None, None)
 
     def _non_finite(self, name: str, value: float, index: int, step: int | None, time: int | None) -> None:

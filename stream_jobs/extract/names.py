@@ -27,7 +27,6 @@ STEPS = (
     "it",
     "training_iteration",
     "step",
-    "steps",
     "current_steps",
     "current_step",
     "optimizer_step",
@@ -52,6 +51,7 @@ STEPS = (
     "episode",
     "episodes",
     "episode_num",
+    "steps",
     "generation",
     "gen",
     "itr",
@@ -86,7 +86,7 @@ _METRIC_WORDS = set(
 _METRIC_TAIL = re.compile(
     r"(?:loss|acc|accuracy|error|auc|f1|lr|mse|mae|rmse|norm|reward|score|ppl)$|^l_r$|^(?:loss|acc|map|bleu|rouge|top)\d*"
 )
-_SPEED = re.compile(r"(?:/|_per_|\bper\b|per_?)(?:s|sec|second|it|iter|step|batch|device|gpu|thread|min|minute|hour)", re.I)
+_SPEED = re.compile(r"(?:/|_per_|\bper\b|per_?)(?:s|sec|second|it|iter|step|batch|device|gpu|thread|min|minute|hour)(?![a-z])", re.I)
 
 # Whole names that are never metrics, and words that make a name none.
 _NEVER = set(

@@ -292,6 +292,7 @@ class Pairs:
                 self.brackets.pop()
             was_value = self.after_value
             self._boundary()
+            self.edge = char
             self.after_value = was_value and char == ")"
             return at + 1
         if char in "'\"":
@@ -469,7 +470,7 @@ class Pairs:
             self._after()
             return
         here = Span(token.start, token.end)
-        if self._is_duration(at):
+        if self._is_duration(at) or self._changes(at):
             self._after()
             return
         following = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
@@ -489,6 +490,11 @@ class Pairs:
     def _is_duration(self, at: int) -> bool:
         """`10 minutes and 3 seconds`: several numbers make one."""
         return [t.text for t in self.tokens[at + 1 : at + 3]] in [[u, "and"] for u in ("minutes", "minute", "hours", "hour")]
+
+    def _changes(self, at: int) -> bool:
+        """`lr: 0.1 -> 0.01`: what was, not what is."""
+        behind = self.tokens[at + 1 : at + 4]
+        return len(behind) == 3 and behind[0].text == "-" and behind[1].text == ">" and behind[2].kind == NUM
 
     def _percent_behind(self, at: int) -> Token | None:
         """`9913/10000 (99%)`."""
@@ -528,8 +534,6 @@ class Pairs:
         else:
             self.last_rate = None
         self.reading.pairs.append(Pair(name, value, sure and names.is_metric(string), rule))
-        if not self.reading.lead:
-            self.reading.lead = self.text[:64]
 
     def _is_position(self, name: Span | str, value: Span | float) -> bool:
         """`(trainer:777)`: a place in a source file."""

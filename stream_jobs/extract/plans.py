@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 
 from stream_jobs.extract import bars, bulk, happenings, names, numbers, tables
+from stream_jobs.extract.names import WITHIN_EPOCH, plain
 from stream_jobs.extract.prefixes import Prefix
 from stream_jobs.extract.reading import Counter, Pair, Reading, Span
 from stream_jobs.extract.reader import read
@@ -42,6 +43,9 @@ class Plan:
     done: int = -1
     total: int = -1
     time: int = -1
+    unit: str = "step"  # of the progress
+    within: bool = False  # a bar: its progress is the epoch's where epochs are counted
+    headed: bool = False  # counts epochs in words
     evidence: bool = False  # the line itself says where the training is
     source: str = "pairs"
     unparsed: int = 0
@@ -234,6 +238,7 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
     elif step is None and reading.progress is not None and reading.progress.name == "tqdm" and reading.pairs and not in_object:
         step = reading.progress
     plan.evidence = step is not None or epoch is not None
+    plan.headed = bool(reading.epochs) and not in_object
     plan.source, plan.unparsed = reading.source, reading.unparsed
     split = _split_of(text, reading, epoch)
     always: list[tuple[str, Span | float]] = []
@@ -292,9 +297,8 @@ def _lay(
     reading: Reading | None = None,
 ) -> None:
     """Give every span that is read a slot, in the order of the text; of spans that overlap the first wins."""
-    progress = reading.progress if reading is not None else None
-    total = reading.total if reading is not None else None
-    wanted = [step, epoch, progress.at if progress else None, (progress.total if progress else None) or total]
+    done, total = _progress(plan, reading, step) if reading is not None else (None, None)
+    wanted = [step, epoch, done, total]
     wanted.append(reading.time if reading is not None else None)
     wanted += [value for _, value in started if isinstance(value, Span)]
     spans: list[Span] = []
@@ -308,6 +312,31 @@ def _lay(
         slot.get(span, -1) if span is not None else -1 for span in wanted[:5]
     )
     plan.always, plan.started = _take(always, slot), _take(started, slot)
+
+
+_SIDE_BARS = re.compile(
+    r"(?i)load|download|fetch|map|tokeniz|filter|generat|eval|valid|test|predict|shard|cach|process|writ|upload|check|sanity|import"
+)
+
+
+def _progress(plan: Plan, reading: Reading, step: Span | None) -> tuple[Span | None, Span | None]:
+    """Where the line says how far the whole task is: done and total."""
+    bar = reading.progress
+    if bar is not None:
+        if bar.total is None or _SIDE_BARS.search(reading.lead):
+            return None, None
+        plan.within = True
+        return bar.at, bar.total
+    counter = next((c for c in reading.steps if c.total is not None and plain(c.name) not in WITHIN_EPOCH), None)
+    if counter is not None and not reading.epochs:
+        return counter.at, counter.total
+    if step is not None and reading.total is not None:
+        return step, reading.total
+    epoch = next((c for c in reading.epochs if c.total is not None), None)
+    if epoch is not None:
+        plan.unit = "epoch"
+        return epoch.at, epoch.total
+    return None, None
 
 
 def _take(pairs: list[tuple[str, Span | float]], slot: dict[Span, int]) -> Take:

@@ -38,4 +38,4 @@ class Reading:
     side: bool = False  # a validation's own counter, no step of the training: `Epoch(val) [1][5/5]`
     source: str = "pairs"
     unparsed: int = 0
-    lead: str = ""  # what stands before the first pair, for happenings and titles
+    lead: str = ""  # what stands before a bar

@@ -31,6 +31,7 @@ class Context:
     percent: int = -1  # of the last progress told
     total: int | None = None
     started: bool = False
+    within: bool = False  # epochs are counted in words, so that bars are within an epoch
 
     def members(self) -> list[Any]:
         values = [getattr(self, f.name) for f in fields(self)]
