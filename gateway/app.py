@@ -13,6 +13,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from gateway.api import curves, health, lines, live, problems, tasks
 from gateway.page import routes
 from gateway.settings import Settings
+from gateway.shared import Shared
 from gateway.store import Store
 from gateway.web import Guard, Prefix, names
 from runtime.metrics import Metrics
@@ -48,6 +49,7 @@ def build(settings: Settings, *, further: Iterable[APIRouter] = (), static: Path
     app.state.settings, app.state.metrics, app.state.static = settings, metrics, static
     app.state.closing = asyncio.Event()
     app.state.known_tasks = set()
+    app.state.shared = Shared()
     problems.install(app)
     for part in (tasks, curves, lines, live):
         app.include_router(part.router, prefix="/api/v1")

@@ -135,7 +135,7 @@ class LogFile:
 
     def cover(self, start: int, end: int, revision: int | None = None) -> None:
         """Say that a byte range is stored."""
-        moment = now_ms()
+        moment = self.arrived or now_ms()
         row = {
             "revision": revision or self.revision,
             "start": start,

@@ -12,6 +12,7 @@ from fastapi import Depends, Path, Query, Request
 from gateway.api.problems import Problem
 from gateway.queries.tasks import task_exists
 from gateway.settings import Settings
+from gateway.shared import Shared
 from gateway.store import Store
 
 MOST_KNOWN = 20_000  # ids kept, at 128 bytes at most: 3 MB
@@ -28,6 +29,12 @@ def settings(request: Request) -> Settings:
     return found
 
 
+def shared(request: Request) -> Shared:
+    found: Shared = request.app.state.shared
+    return found
+
+
+SharedOf = Annotated[Shared, Depends(shared)]
 StoreOf = Annotated[Store, Depends(store)]
 SettingsOf = Annotated[Settings, Depends(settings)]
 TaskId = Annotated[str, Path(pattern=TASK, description="task id: letters, digits and ._:- , at most 128")]

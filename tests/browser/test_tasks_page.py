@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.services]
 
 
 def begin(seeded: Seeded, task: str, status: str = "running", at: int | None = None) -> None:
-    file = seeded.file(task)
+    file = seeded.file(task, arrived=at)
     file.event("header", {"owner": "theo", "project": "lists"}, at=at)
     file.event("status", {"status": status}, at=at)
     file.store()

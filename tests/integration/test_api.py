@@ -223,9 +223,9 @@ def test_wrong_parameters_are_told(seeded: Seeded, trained: object, query: str) 
 def test_the_list_is_newest_first_and_pages_leave_nothing_out(seeded: Seeded) -> None:
     began = now_ms()
     for i in range(7):
-        file = seeded.file(f"listed-{i}")
-        file.event("header", {"owner": "theo", "project": "lists"}, at=began - (i // 2) * 1000)  # pairs share a start
-        file.event("status", {"status": "failed" if i == 3 else "running"}, at=began)
+        file = seeded.file(f"listed-{i}", arrived=began - (i // 2) * 1000)  # pairs came at one moment
+        file.event("header", {"owner": "theo", "project": "lists"})
+        file.event("status", {"status": "failed" if i == 3 else "running"})
         file.store()
     found, page = [], seeded.get("tasks", search="LISTED", limit=2)
     while True:
@@ -235,6 +235,7 @@ def test_the_list_is_newest_first_and_pages_leave_nothing_out(seeded: Seeded) ->
         page = seeded.get("tasks", search="LISTED", limit=2, after=page["next"])
     assert found == [f"listed-{i}" for i in range(7)]
     assert [task["task_id"] for task in seeded.get("tasks", search="theo", status="failed")["tasks"]] == ["listed-3"]
+    assert seeded.get("statuses")["failed"] >= 1
 
 
 def test_events_newest_first_without_the_quiet_ones(seeded: Seeded) -> None:
