@@ -120,6 +120,18 @@ TABLES: dict[str, dict[str, str]] = {
         "error": "String",
         "arrived": "DateTime64(3, 'UTC')",
     },
+    "repeats": {
+        "task_id": "String",
+        "file_id": "String",
+        "start": "UInt64",
+        "end": "UInt64",
+        "bytes": "UInt64",
+        "kind": "LowCardinality(String)",
+        "reading": "String",
+        "partition": "UInt32",
+        "message": "UInt64",
+        "arrived": "DateTime64(3, 'UTC')",
+    },
     "dead_letters": {
         "topic": "LowCardinality(String)",
         "partition": "UInt32",

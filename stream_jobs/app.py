@@ -17,7 +17,7 @@ from typing import Any
 
 import faust
 
-from runtime.errors import EXIT_FAILED, EXIT_SETTING, EXIT_TEMPORARY, PermanentError, TemporaryError
+from runtime.errors import EXIT_FAILED, EXIT_SETTING, EXIT_TEMPORARY, PermanentError, TemporaryError, TrainwireError
 from runtime.metrics import Metrics
 from schemas.topic import MESSAGE_LIMIT
 from stream_jobs.broker import credentials
@@ -32,6 +32,7 @@ log = logging.getLogger("worker")
 
 SESSION = 10.0  # s: a killed worker's partitions are free after it
 REBALANCE = 20.0  # s: longer than any batch takes while the store answers
+BEAT = 10.0  # s between a worker's own heartbeats in the store
 COMMIT_EVERY = 1.0  # s: what is acknowledged and not yet committed is read again after a kill
 
 
@@ -138,7 +139,8 @@ class Worker:
         self._gaps.forget()
 
     async def watch(self) -> None:
-        """Measure the lag each second; end the process when messages wait and nothing is committed."""
+        """Measure the lag each second and tell the store; end the process when messages wait and nothing is committed."""
+        told, next_beat = None, 0.0
         while True:
             await asyncio.sleep(1)
             consumer: Any = self.app.consumer
@@ -154,11 +156,20 @@ class Worker:
                 behind = max(high - base, 0)
                 self._metrics.set("worker_lag_messages", behind, partition=str(tp.partition))
                 lag, committed = lag + behind, committed + base
+            if time.monotonic() >= next_beat and (told is None or told.done()):
+                next_beat = time.monotonic() + BEAT
+                told = asyncio.create_task(self._beat(committed + lag, committed))
             if self._stall.stalled(time.monotonic(), lag, committed, self._health.sink.trouble is not None):
                 self._end(
                     EXIT_TEMPORARY,
                     f"{lag} messages wait and nothing was committed for {self._stall.seconds:.0f} s: ending, to be started again",
                 )
+
+    async def _beat(self, high: int, committed: int) -> None:
+        try:
+            await asyncio.to_thread(self._ingest.beat, self._settings.kafka.topic, high, committed, round(BEAT * 1000))
+        except TrainwireError as error:  # what it means for the process, the next batch will say
+            log.warning("the worker's heartbeat was not stored: %s", error)
 
     def _committed(self) -> dict[Any, int]:
         """Committed offsets by partition, as far as there are any. Faust has no public way to ask."""

@@ -113,6 +113,13 @@ class Batch:
         self._points(file, rank, run, lines, points, known, [arrived[i] for i in points.line])
         self._events(file, rank, run, lines, events, known, [arrived[i] for i in events.line])
 
+    def add_repeat(self, file: FileLedger, delta: Delta, dropped: int, kind: str, message: Message) -> None:
+        """A delta of which so many bytes are stored already."""
+        at = (message.partition, message.offset, message.arrived)
+        row = [file.task, file.file_id, delta.start, delta.end, dropped, kind, delta.reading, *at]
+        _append(self.tables["repeats"], row)
+        self.said.append(f"{file.file_id}\0{kind}\0{message.partition}\0{message.offset}")
+
     def add_file_end(self, end: FileEnd, file_id: str, arrived: int) -> None:
         file = end.file
         text = visible(end.tail.decode("utf-8", "replace"))[:1024]
@@ -185,7 +192,7 @@ class Batch:
         token = self._token()
         waiting = {
             table: pool.submit(sink.insert, table, self.tables[table], f"{table}:{token}")
-            for table in ("log_lines", "task_events", "heartbeats")
+            for table in ("log_lines", "task_events", "heartbeats", "repeats")
             if self.tables[table][0]
         }
         refused = {"points": sink.insert("points", self.tables["points"], f"points:{token}")}

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from runtime.errors import PermanentError
 from runtime.metrics import Metrics
-from schemas.events import Delta, FileEnd, Heartbeat, Undecodable, decode
+from schemas.events import Delta, FileEnd, FileRef, FileState, Heartbeat, Undecodable, decode
 from schemas.framing import frame
 from stream_jobs.again import Again
 from stream_jobs.archive import Archive, Files
@@ -99,6 +99,15 @@ class Ingest:
         """Note an event of the pipeline itself, to be stored with the next batch. Its key is its place in the topic."""
         self._reports.append((kind, at, text, fields))
 
+    def beat(self, topic: str, high: int, committed: int, interval: int) -> None:
+        """Say that this worker lives and how far it is: messages in its partitions, and those committed. May be called from
+        another thread than `process`; `interval` is milliseconds."""
+        state = FileState(FileRef(PIPELINE, f"worker/{self._worker}", topic), "-", high, committed)
+        said = Heartbeat(PIPELINE, self._worker, self._worker.partition(":")[0], _now(), interval, (state,))
+        batch = self._new_batch()
+        batch.add_heartbeat(said, [state.file.file_id], said.time)
+        self._flush(batch)
+
     # --- one message
 
     def _decode(self, message: Message, batch: Batch) -> Delta | FileEnd | Heartbeat | None:
@@ -150,6 +159,9 @@ class Ingest:
         placement = file.place(delta, self.archive)
         if placement.dropped:
             self._metrics.inc("worker_repeats_total", kind=placement.dropped)
+            kept = [*placement.store, *([placement.fork] if placement.fork else [])]
+            dropped = delta.end - delta.start - sum(piece.end - piece.start for piece in kept)
+            batch.add_repeat(file, delta, dropped, placement.dropped, message)
         for piece in placement.store:
             self._store(file, piece, message, batch)
         if placement.fork is not None:

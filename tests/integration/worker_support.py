@@ -25,7 +25,7 @@ from stream_jobs.settings import QuarantineSettings
 from stream_jobs.sink import Sink
 from tests.services.fixtures import Store
 
-TABLES = ("points", "log_lines", "task_events", "ledger", "file_ranges", "heartbeats", "dead_letters")
+TABLES = ("points", "log_lines", "task_events", "ledger", "file_ranges", "heartbeats", "dead_letters", "repeats")
 
 
 @dataclass
