@@ -18,7 +18,8 @@ from runtime.store import connect
 
 # The client gives a String that is no UTF-8 back as hexadecimal digits; asked for as such, every value comes whole.
 _COLUMNS = (
-    "topic, partition, offset, reason, message, task_id, hex(key) AS key_hex, headers, hex(value) AS value_hex,"
+    "topic, partition, offset, reason, message, task_id, hex(key) AS key_hex,"
+    " headers.name AS header_names, headers.value AS header_values, hex(value) AS value_hex,"
     " toString(arrived) AS came"
 )
 
@@ -43,6 +44,10 @@ def _condition(task: str, reason: str) -> tuple[str, dict[str, Any]]:
     if reason:
         parts.append("reason = {reason:String}")
     return " AND ".join(parts), {"task": task, "reason": reason}
+
+
+def _headers(row: dict[str, Any]) -> list[tuple[str, str]]:
+    return list(zip(row["header_names"], row["header_values"], strict=True))
 
 
 def _place(text: str) -> tuple[str, int, int]:
@@ -83,7 +88,7 @@ def show(place: str) -> None:
         for name in ("reason", "message", "task_id", "came"):
             click.echo(f"{name:8} {words.harmless(row[name])}")
         click.echo(f"key      {words.harmless(bytes.fromhex(row['key_hex']).decode('utf-8', 'backslashreplace'))}")
-        for name, value in row["headers"]:
+        for name, value in _headers(row):
             click.echo(f"header   {words.harmless(name)}: {words.harmless(value)}")
         for line in bytes.fromhex(row["value_hex"]).decode("utf-8", "backslashreplace").split("\n"):
             click.echo(f"  {words.harmless(line)}")
@@ -122,7 +127,7 @@ def _send(rows: Sequence[dict[str, Any]]) -> int:
                 settings.topic,
                 value=bytes.fromhex(row["value_hex"]),
                 key=bytes.fromhex(row["key_hex"]) or None,
-                headers=[(name, value.encode()) for name, value in row["headers"]],
+                headers=[(name, value.encode()) for name, value in _headers(row)],
             )
             for row in rows
         ]
