@@ -19,10 +19,14 @@ VERBS = {
     "tasks": ("cli.tasks", "List tasks, newest first."),
     "tail": ("cli.tail", "Follow a task's log and metrics."),
     "sql": ("cli.sql", "Run a query as the read-only user."),
+    "view": ("cli.view", "Show a task in a tool, such as TensorBoard."),
+    "viewers": ("cli.viewers", "List the running viewers."),
+    "stop": ("cli.stop", "Stop a viewer."),
     "dead-letters": ("cli.dead_letters", "Messages that were put aside: list, show, replay."),
     "replay": ("cli.replay", "Extract a task's stored lines again, with today's rules."),
     "settings": ("cli.settings", "Print every setting with its unit, default and reason."),
     "dashboards": ("cli.dashboards", "Grafana's dashboards and alert rules: build, check, push."),
+    "verify": ("cli.verify", "Is everything of a task stored, byte by byte?"),
     "parse": ("cli.parse", "Extract the points of a file, without any service."),
 }
 

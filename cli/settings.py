@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from cli.gateway import GatewaySettings as CallSettings
 from deploy.local.settings import LocalSettings
 from gateway.settings import Settings as GatewaySettings
 from producers.shipper.settings import Settings as ShipperSettings
@@ -15,6 +16,7 @@ PROGRAMS = {
     "trainwire-worker": WorkerSettings,
     "trainwire-gateway": GatewaySettings,
     "trainwirectl up": LocalSettings,
+    "trainwirectl view, viewers, stop": CallSettings,
 }
 
 

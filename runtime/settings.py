@@ -31,7 +31,15 @@ T = TypeVar("T")
 PREFIX = "TRAINWIRE_"
 # Each program refuses unknown names among those that it shares and those under its own prefix; names under another
 # program's prefix pass, because one environment (a pod, a shell) often holds several programs' settings.
-PROGRAM_PREFIXES = ("TRAINWIRE_SHIPPER_", "TRAINWIRE_WORKER_", "TRAINWIRE_GATEWAY_", "TRAINWIRE_LOCAL_", "TRAINWIRE_GRAFANA_", "TRAINWIRE_TEST_")
+PROGRAM_PREFIXES = (
+    "TRAINWIRE_SHIPPER_",
+    "TRAINWIRE_WORKER_",
+    "TRAINWIRE_GATEWAY_",
+    "TRAINWIRE_LOCAL_",
+    "TRAINWIRE_GRAFANA_",
+    "TRAINWIRE_CTL_",
+    "TRAINWIRE_TEST_",
+)
 # Names that the SDK and `trainwire run` read in the training task's own environment.
 SDK_NAMES = frozenset(
     PREFIX + name for name in ("TASK_ID", "TASK_NAME", "START_ID", "ATTEMPT", "RANK", "WORLD_SIZE", "LOG_DIR", "OWNER", "PROJECT")

@@ -35,6 +35,7 @@ SWEEP_EVERY = 0.5  # seconds: `offline` promises 5 s from the last page's closin
 LOOK_EVERY = 2.0  # seconds between two looks at a viewer that is ready
 COMPARE_EVERY = 10.0  # seconds between two comparisons with what the launcher finds
 PRESENCE_EVERY = 60.0  # seconds between two records of who looked
+FACTS_FOR = 30.0  # seconds that a task's owner and project are taken as known: a tool's page makes hundreds of requests
 REMEMBER = 600.0  # seconds that a failure stays on its page
 
 
@@ -80,6 +81,7 @@ class Viewers:
         self._rate = Rate(settings.life.requests_a_minute)
         self._replica = secrets.token_hex(4)
         self._counter = 0
+        self._facts: dict[str, tuple[TaskFacts, float]] = {}  # what rights ask of a task, and when it was asked
         self._half: set[str] = set()  # seen being released or half made in the comparison before
         self._gone: dict[str, float] = {}  # lives released here: a list that was made before may still hold them
         self._tasks: set[asyncio.Task[None]] = set()
@@ -92,7 +94,7 @@ class Viewers:
         if wait := self._rate.take(person.user, self.clock()):
             self.audit.say("refused", person=person, message="too often", viewed_task=task_id)
             raise Refused(429, f"asked too often: try again in {wait:.0f} s", wait)
-        task = await self.allowed(person, task_id)
+        task = await self.allowed(person, task_id, fresh=True)
         try:
             choice = self.registry.choose(wanted, {"points": task.points, "lines": task.lines})
         except KeyError:
@@ -105,15 +107,26 @@ class Viewers:
         self.audit.say("selected", viewer.spec, person, choice.why)
         return Asked(self.base_path + address(task_id, tool.name), tool, choice.why, viewer)
 
-    async def allowed(self, person: Person, task_id: str) -> TaskFacts:
-        """What is known of the task. Raises `Refused` where there is none, or the person may not see it (the same words: who may
-        not see a task is not told that it exists)."""
-        task = await self._store().run(task_facts, task_id)
-        if task is None or not self.rights.may_view(person, task):
-            if task is not None:
+    async def allowed(self, person: Person, task_id: str, fresh: bool = False) -> TaskFacts:
+        """What is known of the task; what its owner and project are is asked again every half minute.
+
+        Raises `Refused` where there is none, or the person may not see it, in the same words: who may not see a task is not told
+        that it exists.
+        """
+        now = self.clock()
+        known = self._facts.get(task_id)
+        if known is None or fresh or now - known[1] > FACTS_FOR:
+            found = await self._store().run(task_facts, task_id)
+            self._facts = {task: fact for task, fact in self._facts.items() if now - fact[1] < FACTS_FOR}
+            if found is not None:
+                self._facts[task_id] = (found, now)
+        else:
+            found = known[0]
+        if found is None or not self.rights.may_view(person, found):
+            if found is not None:
                 self.audit.say("refused", person=person, message="no right to see this task", viewed_task=task_id)
             raise Refused(404, f"no task {task_id!r}, or none that you may see")
-        return task
+        return found
 
     async def find(self, task_id: str, tool: str) -> Viewer | None:
         """The viewer, also one that another replica loaded a moment ago."""

@@ -15,11 +15,15 @@ MANAGED = "app.kubernetes.io/managed-by=trainwire-gateway"
 RELEASING, LIFE, NOTE = f"{DOMAIN}/releasing", f"{DOMAIN}/life", f"note.{DOMAIN}/"
 USER = 65532  # nobody's: images need no user of this number
 DATA_MIB = 1024
+EVERYWHERE, TMP = "0.0.0.0", "/tmp"  # noqa: S104, S108  # in a network and a volume of the pod's own
 NO_RIGHTS = {
     "allowPrivilegeEscalation": False,
     "readOnlyRootFilesystem": True,
     "capabilities": {"drop": ["ALL"]},
 }
+NOBODY = {
+    "runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER, "seccompProfile": {"type": "RuntimeDefault"},
+}  # fmt: skip
 # Waiting for these does not help: a person has to correct an image's name or a setting.
 HOPELESS = {"InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "ImagePullBackOff", "CrashLoopBackOff"}
 
@@ -59,7 +63,7 @@ def service(spec: Spec, tool: Tool, owner: list[dict[str, Any]]) -> dict[str, An
 def pod(spec: Spec, tool: Tool, prefix: str, owner: list[dict[str, Any]], settings: LaunchSettings) -> dict[str, Any]:
     """The tool, and beside it, where it needs data, the feeder: the only one that may reach the store."""
     values = {
-        "host": "0.0.0.0",
+        "host": EVERYWHERE,
         "port": tool.port,
         "data": "/data/rows",
         "prefix": prefix,
@@ -67,9 +71,9 @@ def pod(spec: Spec, tool: Tool, prefix: str, owner: list[dict[str, Any]], settin
         "task": spec.task_id,
     }  # in a pod
     command = [fill(part, python="python", **values) for part in tool.command]
-    environment = {"HOME": "/tmp", **{name: fill(value, **values) for name, value in tool.environment.items()}}  # noqa: S108  # a volume of its own
+    environment = {"HOME": TMP, **{name: fill(value, **values) for name, value in tool.environment.items()}}
     ready = {"httpGet": {"path": (prefix if tool.prefix == "keep" else "") + tool.ready, "port": tool.port}}
-    scratch = [{"name": "data", "mountPath": "/data"}, {"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108
+    scratch = [{"name": "data", "mountPath": "/data"}, {"name": "tmp", "mountPath": TMP}]
     container = {
         "name": "tool",
         "image": tool.image,
@@ -95,7 +99,7 @@ def pod(spec: Spec, tool: Tool, prefix: str, owner: list[dict[str, Any]], settin
         "restartPolicy": "Always",  # a native sidecar: there before the tool, gone after it
         "command": ["python", "-m", "gateway.viewers.feeds", tool.feed, spec.task_id, "/data/rows", "/data/feed.json"],
         "envFrom": [{"secretRef": {"name": settings.store_secret}}],
-        "env": [{"name": "HOME", "value": "/tmp"}],  # noqa: S108
+        "env": [{"name": "HOME", "value": TMP}],
         "resources": {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "2", "memory": "512Mi"}},
         "securityContext": NO_RIGHTS,
         "volumeMounts": scratch,
@@ -109,9 +113,7 @@ def pod(spec: Spec, tool: Tool, prefix: str, owner: list[dict[str, Any]], settin
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "terminationGracePeriodSeconds": 1,
-            "securityContext": {
-                "runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER, "seccompProfile": {"type": "RuntimeDefault"},
-            },
+            "securityContext": NOBODY,
             "initContainers": [feeder] if tool.feed else [],
             "containers": [container],
             "volumes": [
@@ -119,7 +121,7 @@ def pod(spec: Spec, tool: Tool, prefix: str, owner: list[dict[str, Any]], settin
                 {"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}},
             ],
         },
-    }  # fmt: skip
+    }
 
 
 def condition(pod: Any, host: str) -> Condition:
