@@ -52,10 +52,16 @@ class Step:
     state: State
 
 
-def all_migrations() -> list[Migration]:
-    """Every migration that this version ships, in order."""
+def all_migrations(server: bool = False) -> list[Migration]:
+    """Every migration that this version ships, in order; with `server` also roles, quotas and row policies.
+
+    Those need a ClickHouse server: the engine in a process has no users.
+    """
+    folders = [resources.files("schemas").joinpath("clickhouse")]
+    if server:
+        folders.append(folders[0].joinpath("server"))
     found = []
-    for path in sorted(resources.files("schemas").joinpath("clickhouse").iterdir(), key=lambda p: p.name):
+    for path in (path for folder in folders for path in sorted(folder.iterdir(), key=lambda p: p.name)):
         match = re.fullmatch(r"(\d{4})_(\w+)\.sql", path.name)
         if match:
             found.append(Migration(int(match[1]), match[2], path.read_text("utf-8")))
@@ -78,8 +84,14 @@ def plan(done: Sequence[tuple[int, str, str]], migrations: Sequence[Migration]) 
 class Store:
     """Migrations against one database, through functions that run a statement and a query."""
 
-    def __init__(self, layout: Layout, command: Callable[[str], Any], query: Callable[[str], Sequence[Sequence[Any]]]) -> None:
-        self.layout = layout
+    def __init__(
+        self,
+        layout: Layout,
+        command: Callable[[str], Any],
+        query: Callable[[str], Sequence[Sequence[Any]]],
+        server: bool = False,
+    ) -> None:
+        self.layout, self._server = layout, server
         self._command = command
         self._query = query
 
@@ -87,11 +99,11 @@ class Store:
         """Where the store is; touches nothing."""
         database = _quoted(self.layout.database)
         if not self._query(f"SELECT 1 FROM system.tables WHERE database = {database} AND name = 'schema_migrations'"):
-            return plan([], all_migrations())
+            return plan([], all_migrations(self._server))
         rows = self._query(
             f"SELECT number, checksum, state FROM {self.layout.database}.schema_migrations ORDER BY at, state DESC"
         )
-        return plan([(int(n), str(c), str(s)) for n, c, s in rows], all_migrations())
+        return plan([(int(n), str(c), str(s)) for n, c, s in rows], all_migrations(self._server))
 
     def up(self) -> Iterator[Migration]:
         """Run what is not completed, yielding each migration before it runs. Raises `ValueError` for a changed one."""

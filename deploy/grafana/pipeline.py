@@ -118,7 +118,8 @@ def gaps() -> table.Panel:
             "Files with bytes missing",
             f"""
             SELECT
-                task_id AS task, path, toString(rank) AS rank, verdict, toFloat64(missing_inside) AS `missing inside`,
+                task_id AS task, toString(completeness.path) AS path,
+                toString(rank) AS rank, verdict, toFloat64(missing_inside) AS `missing inside`,
                 toString(missing) AS ranges,
                 last_heartbeat AS `last report`
             FROM completeness

@@ -369,7 +369,7 @@ def files() -> table.Panel:
         "Log files",
         f"""
         SELECT
-            path, toString(rank) AS rank, toString(attempt) AS attempt, verdict,
+            toString(completeness.path) AS path, toString(rank) AS rank, toString(attempt) AS attempt, verdict,
             toFloat64(completeness.written) AS written, toFloat64(completeness.stored) AS stored,
             last_heartbeat AS `last report`
         FROM completeness

@@ -21,11 +21,12 @@ SELECT
     dateDiff('millisecond', arrived, stored) AS arrived_to_stored_ms
 FROM {database}.ledger;
 
--- Tasks by name and age only: one row of the ranges a file is read, nothing else.
+-- Tasks by name and age only: one row of the ranges a file is read, nothing else. (Casts, because a column's own type,
+-- SimpleAggregateFunction, would go through, and not every client reads that.)
 CREATE OR REPLACE VIEW {database}.task_names {on_cluster} AS
 SELECT
-    task_id, max(r.name) AS name, min(r.first_arrived) AS first_seen, max(r.last_arrived) AS last_seen,
-    uniqExact(r.file_id) AS log_files
+    task_id, CAST(max(r.name), 'String') AS name, CAST(min(r.first_arrived), 'DateTime64(3, \'UTC\')') AS first_seen,
+    CAST(max(r.last_arrived), 'DateTime64(3, \'UTC\')') AS last_seen, uniqExact(r.file_id) AS log_files
 FROM {database}.file_ranges AS r
 GROUP BY task_id;
 
@@ -62,9 +63,10 @@ FROM
 -- of 10 s). Stalled: reported alive, and no new line for 10 minutes.
 CREATE OR REPLACE VIEW {database}.fleet {on_cluster} AS
 SELECT
-    t.task_id AS task_id, t.name AS name, t.owner AS owner, t.project AS project, h.framework AS framework,
+    t.task_id AS task_id, CAST(t.name, 'String') AS name, t.owner AS owner, t.project AS project, h.framework AS framework,
     t.status AS status, t.message AS message, t.attempts AS attempts, t.ranks AS ranks, t.world_size AS world_size,
-    t.started AS started, t.last_seen AS last_seen, t.last_heartbeat AS last_heartbeat, t.bytes AS bytes, t.lines AS lines,
+    CAST(t.started, 'DateTime64(3, \'UTC\')') AS started, CAST(t.last_seen, 'DateTime64(3, \'UTC\')') AS last_seen,
+    t.last_heartbeat AS last_heartbeat, CAST(t.bytes, 'UInt64') AS bytes, CAST(t.lines, 'UInt64') AS lines,
     t.progress_done AS progress_done, t.progress_total AS progress_total,
     if(t.progress_total > 0, least(t.progress_done / t.progress_total, 1), NULL) AS progress,
     p.moved AS progress_moved, p.rate AS rate,
