@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import pathlib
+import time
 from collections.abc import Callable
 
 from producers.shipper import discovery, identity, locate
@@ -33,6 +34,8 @@ class Finder:
         self._patterns = tuple(Pattern.parse(text) for text in settings.files.logs)
         task_from = settings.task.task_from
         self._name = store_name(settings.files.logs, settings.task.task_id, task_from.pattern if task_from else "")
+        state = settings.files.state_dir
+        self._exclude = (*settings.files.exclude, *([os.path.join(os.path.abspath(state), "*")] if state else []))
         self.folders: dict[str, StateFolder] = {}
         self._links: dict[str, str] = {}  # real path → the symbolic link that led to it
         self._refused: dict[str, str] = {}  # path → why it is not followed: said once
@@ -42,7 +45,8 @@ class Finder:
         """Take into care what is new, and notice where another file stands at a known place."""
         care = self._care
         problems: dict[str, str] = {}
-        found = discovery.scan(self._patterns, care.settings.files.exclude, problems)
+        began = time.monotonic()
+        found = discovery.scan(self._patterns, self._exclude, problems, self._is_known)
         self._locator.known = {item.inode: item for item in found}
         self._links = {item.real: item.path for item in found if item.real != item.path}
         for item in found:
@@ -57,7 +61,7 @@ class Finder:
         self._refused = {path: why for path, why in self._refused.items() if path in current}
         for path, why in problems.items():
             self._refuse(path, "folder", f"{why}; it is tried again")
-        self.next_scan = now + SCAN
+        self.next_scan = now + max(SCAN, SCAN_SHARE * (time.monotonic() - began))
 
     def admit(self, found: Found, now: float) -> None:
         """Follow a file from its start, unless it has no task or another shipper owns it."""
@@ -89,7 +93,7 @@ class Finder:
         """
         care = self._care
         at_place = discovery.look(real)
-        if at_place is not None and discovery.excluded(real, care.settings.files.exclude):
+        if at_place is not None and discovery.excluded(real, self._exclude):
             at_place = None
         between = [found for found in self._locator.rotated(real) if found.mtime >= since]
         for found in (*between, *([at_place] if at_place is not None else [])):
@@ -107,6 +111,11 @@ class Finder:
             saved = folder.open()
             if saved is not None:
                 self._restore(folder, saved, now)
+
+    def _is_known(self, real: str, number: int) -> bool:
+        """Whether the file that is followed at `real` still stands there; it is looked at when it is due."""
+        item = self._care.places.get(real)
+        return item is not None and item.tail.inode is not None and item.tail.inode[1] == number
 
     def _restore(self, folder: StateFolder, saved: Saved, now: float) -> None:
         care = self._care

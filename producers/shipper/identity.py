@@ -166,7 +166,7 @@ def first_path(path: str) -> str:
     """`path` without its rotation suffix, where the file that it was rotated from stands beside it."""
     folder, name = os.path.split(path)
     base = os.path.join(folder, unrotated(name))
-    return base if os.path.lexists(base) else path
+    return base if os.path.isfile(base) else path
 
 
 def bases(name: str) -> list[str]:

@@ -50,6 +50,7 @@ class KafkaPublisher:
         self._queue: queue.SimpleQueue[tuple[Event, Any] | None] = queue.SimpleQueue()
         self._results: collections.deque[tuple[Any, str]] = collections.deque()
         self._problem: str | None = "not connected to the broker yet"
+        self._bug: Exception | None = None
         self._closing = threading.Event()
         self._limiter = LogLimiter()
         self._thread = threading.Thread(target=self._run, name="publish", daemon=True)
@@ -59,6 +60,8 @@ class KafkaPublisher:
         self._queue.put((event, token))
 
     def results(self) -> Iterator[tuple[Any, str]]:
+        if self._bug is not None:
+            raise self._bug
         while self._results:
             yield self._results.popleft()
 
@@ -72,6 +75,12 @@ class KafkaPublisher:
         self._thread.join(timeout)
 
     def _run(self) -> None:
+        try:
+            self._work()
+        except Exception as error:  # a bug: the reading loop raises it, so that the process ends and says why
+            self._bug = error
+
+    def _work(self) -> None:
         producer = self._connect()
         if producer is None:
             return

@@ -37,9 +37,11 @@ class Register:
         before = self.gone.get(key, (-1, 0))[0]
         self.gone[key] = (max(before, generation), now)
 
-    def forget(self, before: int) -> None:
-        """Drop what went before that time (seconds since the epoch)."""
+    def forget(self, before: int) -> bool:
+        """Drop what went before that time (seconds since the epoch); says whether there was any."""
+        count = len(self.gone)
         self.gone = {key: value for key, value in self.gone.items() if value[1] >= before}
+        return len(self.gone) < count
 
     @staticmethod
     def id(key: str, generation: int) -> str:

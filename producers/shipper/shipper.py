@@ -71,6 +71,8 @@ class Shipper:
         self._beats.step(now, self.care.all, self.pump.changed)
         if now >= self._next_measure:  # it visits every file
             self._next_measure = now + MEASURE
+            if self.care.register.forget(int(self._wall() - self.settings.files.forget)):
+                self.care.dirty = True
             self.metrics.set("shipper_lag_bytes", self.lag())
             self.metrics.set("shipper_files", len(self.care.all))
             self.metrics.set("shipper_open_files", len(self.care.handles))
@@ -103,7 +105,6 @@ class Shipper:
     def save(self, now: float) -> None:
         """Write the checkpoint of every folder. A full disk is counted, said, and tried again."""
         began = time.monotonic()
-        self.care.register.forget(int(self._wall() - self.settings.files.forget))
         self.care.dirty = False
         for folder in self._finder.folders.values():
             if not folder.owned:

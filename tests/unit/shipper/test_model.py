@@ -156,6 +156,7 @@ class Model:
         if self.random.random() < 0.5:
             self.wait(self.random.choice([0.05, 0.3, 1.0]))
         os.truncate(self.path(name), 0)
+        self.at[name].seen = False  # the shipper's handle is on the original, which is empty now
         self.at[f"{name}.1"] = self.at.pop(name)
         self.at[name] = self.new_stream()
         if self.random.random() < 0.5:
