@@ -8,6 +8,8 @@ its way (kafka-python 3 bounds nothing) and repeats what failed. Order: events a
 from __future__ import annotations
 
 import collections
+import contextlib
+import itertools
 import logging
 import queue
 import threading
@@ -26,6 +28,8 @@ from schemas.topic import MESSAGE_LIMIT, PARTITIONS
 
 log = logging.getLogger("trainwire-shipper.publish")
 
+CHECK = 0.2  # s between looks at a producer that has nothing to send
+
 
 class Publisher(Protocol):
     """Where events go. `token` is the caller's; each `send` gives exactly one result for it, in whatever order."""
@@ -42,14 +46,22 @@ class Publisher(Protocol):
 
 
 class KafkaPublisher:
-    """The publisher for a real broker."""
+    """The publisher for a real broker.
+
+    A send that fails for good (a message over the topic's limit, a missing right) leaves kafka-python's idempotent producer
+    unable to send anything ever again. Then it is thrown away, what was on its way counts as failed, and a new one begins.
+    """
 
     def __init__(self, settings: KafkaSettings, client_id: str) -> None:
         self._settings = settings
         self._client_id = client_id
         self._queue: queue.SimpleQueue[tuple[Event, Any] | None] = queue.SimpleQueue()
         self._results: collections.deque[tuple[Any, str]] = collections.deque()
+        self._open: dict[int, Any] = {}  # number of a send without a result → its token
+        self._lock = threading.Lock()  # of `_open`: results come from kafka-python's thread and from ours
+        self._numbers = itertools.count()
         self._problem: str | None = "not connected to the broker yet"
+        self._worn_out = False  # the producer has met an error that it does not recover from
         self._bug: Exception | None = None
         self._closing = threading.Event()
         self._limiter = LogLimiter()
@@ -76,39 +88,61 @@ class KafkaPublisher:
 
     def _run(self) -> None:
         try:
-            self._work()
+            while not self._closing.is_set():
+                producer = self._connect()
+                if producer is not None:
+                    self._work(producer)
         except Exception as error:  # a bug: the reading loop raises it, so that the process ends and says why
             self._bug = error
 
-    def _work(self) -> None:
-        producer = self._connect()
-        if producer is None:
-            return
-        while (item := self._queue.get()) is not None:
-            event, token = item
-            key, value, headers = encode(event)
+    def _work(self, producer: KafkaProducer) -> None:
+        """Send until closed, or until the producer is worn out."""
+        self._worn_out = False
+        while not self._worn_out:
             try:
-                future = producer.send(self._settings.topic, value=value, key=key, headers=headers)
-            except kafka_errors.KafkaError as error:
-                self._failed(error, token)
-            except ValueError as error:  # kafka-python's word for a topic name that is not allowed
-                self._failed(error, token)
-            else:
-                future.add_callback(self._delivered, token)
-                future.add_errback(self._refused, token)
-        producer.close(timeout=1)
+                item = self._queue.get(timeout=CHECK)
+            except queue.Empty:
+                continue
+            if item is None:
+                break
+            self._send(producer, *item)
+        with contextlib.suppress(kafka_errors.KafkaError):  # a flush that did not end: its sends have failed below
+            producer.close(timeout=0 if self._worn_out else 1)
+        with self._lock:
+            left = list(self._open)
+        for number in left:
+            self._decide(number, "ProducerClosed")
 
-    def _delivered(self, token: Any, _: Any) -> None:
+    def _send(self, producer: KafkaProducer, event: Event, token: Any) -> None:
+        key, value, headers = encode(event)
+        number = next(self._numbers)
+        with self._lock:
+            self._open[number] = token
+        try:
+            future = producer.send(self._settings.topic, value=value, key=key, headers=headers)
+        except (kafka_errors.KafkaError, ValueError) as error:  # ValueError: a topic name that is not allowed
+            self._refused(number, error)
+        else:
+            future.add_callback(self._delivered, number)
+            future.add_errback(self._refused, number)
+
+    def _delivered(self, number: int, _: Any) -> None:
         self._problem = None
         self._limiter.reset()
-        self._results.append((token, ""))
+        self._decide(number, "")
 
-    def _refused(self, token: Any, error: BaseException) -> None:
-        self._failed(error, token)
-
-    def _failed(self, error: BaseException, token: Any) -> None:
+    def _refused(self, number: int, error: BaseException) -> None:
+        if not getattr(error, "retriable", False):
+            self._worn_out = True
         self._complain(error)
-        self._results.append((token, type(error).__name__))
+        self._decide(number, type(error).__name__)
+
+    def _decide(self, number: int, result: str) -> None:
+        with self._lock:
+            known = number in self._open
+            token = self._open.pop(number, None)
+        if known:  # else its producer was thrown away before
+            self._results.append((token, result))
 
     def _complain(self, error: BaseException) -> None:
         self._problem = f"{', '.join(self._settings.bootstrap)}: {error} ({_advice(error, self._settings)})"
@@ -124,7 +158,8 @@ class KafkaPublisher:
                 try:
                     self._ensure_topic()
                 except BaseException:
-                    producer.close(timeout=0)
+                    with contextlib.suppress(kafka_errors.KafkaError):  # nothing was sent with it
+                        producer.close(timeout=0)
                     raise
             except (kafka_errors.KafkaError, OSError) as error:
                 failures += 1

@@ -23,6 +23,8 @@ from schemas.framing import DELTA_LIMIT, RECORD_LIMIT
 
 log = logging.getLogger("trainwire-shipper.pump")
 
+REFUSED = 60.0  # s between tries of a message that is over the topic's limit: a person has to change that …
+TOO_LARGE = ("MessageSizeTooLargeError", "RecordListTooLargeError")  # … and each try costs all files a new producer
 BURST = 64  # deltas in one step at most: 8 MiB, so that looking at files never waits long
 DAMAGED = 1.0  # s for which a record must stay damaged: it may be seen in the middle of being written
 HELD = 0.25  # s between comparisons of a copy with its original
@@ -193,7 +195,7 @@ class Pump:
         self._metrics.inc("shipper_send_failures_total", reason=error)
         if item.retry_at is None:
             item.failures += 1
-            item.retry_at = now + self._backoff.wait(item.failures)
+            item.retry_at = now + (REFUSED if error in TOO_LARGE else self._backoff.wait(item.failures))
             self._failed[item] = None
 
     def _repeat(self, now: float) -> None:
