@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_right
 from pathlib import Path
 
 import click
 import orjson
 
+from cli.framed import container_of, deltas
 from runtime.errors import PermanentError
-from schemas.framing import CONTAINERS, DELTA_LIMIT, Container, Lines, frame, next_delta
+from schemas.framing import CONTAINERS, Container, Lines
 from stream_jobs.extract import Options, Points, State, extract
 from stream_jobs.extract.patterns import Pattern, PatternError
 
-_CRI = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S* (?:stdout|stderr) [PF] ")
 _SHOWN = 160  # characters of a line that --explain shows
-
-
-def _container(file: Path, data: bytes) -> Container:
-    if "tfevents" in file.name:
-        return "tfevents"
-    return "cri" if _CRI.match(data) else "plain"
 
 
 def _number(value: float) -> float | str:
@@ -40,22 +33,6 @@ def _rows(points: Points, numbers: list[int]) -> bytes:
     return b"".join(row + b"\n" for row in rows)
 
 
-def _deltas(data: bytes, container: Container) -> list[Lines]:
-    """The file cut as the shipper would cut it."""
-    found: list[Lines] = []
-    at, continuation = 0, ""
-    while at < len(data):
-        cut = next_delta(data[at : at + 4 * DELTA_LIMIT], container, continuation=continuation, final=True)
-        if cut is None:
-            break
-        end = min(at + cut.length, len(data))
-        if cut.elided:
-            end = at + 12
-        found.append(frame(data[at:end], at, container, continuation=continuation))
-        at, continuation = at + cut.length, cut.continuation
-    return found
-
-
 @click.command(name="parse")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--explain", is_flag=True, help="Show for each line which rule read what, and why.")
@@ -68,14 +45,14 @@ def command(file: Path, explain: bool, pattern: tuple[str, ...], container: Cont
     except PatternError as error:
         raise PermanentError(f"--pattern: {error}") from error
     data = file.read_bytes()
-    kind = container or _container(file, data)
+    kind = container or container_of(file, data)
     options = Options(container=kind, patterns=patterns)
     starts = [0]
     while kind != "tfevents" and (end := data.find(b"\n", starts[-1]) + 1) > 0:
         starts.append(end)
     out = click.get_binary_stream("stdout")
     state, before = State(), 0
-    for lines in _deltas(data, kind):
+    for lines in deltas(data, kind):
         if kind == "tfevents":
             numbers = list(range(before + 1, before + 1 + len(lines.texts)))
         else:

@@ -39,8 +39,8 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "started",
-            r"\*{3,}\s*running training|\bstart(?:ing|ed)?\s(?:the\s)?(?:training|fine-?tuning)\b|\btraining started\b|\bstart train(?:ing)?\b"
-            r"|\bbegin(?:ning)?\strain",
+            r"\*{3,}\s*running training|\bstart(?:ing|ed)?\s(?:the\s)?(?:training|fine-?tuning)\b|\btraining started\b"
+            r"|\bstart train(?:ing)?\b|\bbegin(?:ning)?\strain",
         ),
     )
 )

@@ -5,126 +5,15 @@ All decisions look at the name in its plain form (lower case, blanks, dots and d
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
+from itertools import pairwise
 
-# Counters, the best first: where a line prints several, the first of these is its step.
-STEPS = (
-    "global_step",
-    "global_steps",
-    "total_timesteps",
-    "num_env_steps",
-    "env_step",
-    "num_env_steps_sampled",
-    "timesteps_total",
-    "trainer_step",
-    "train_step",
-    "training_step",
-    "iter",
-    "iteration",
-    "iters",
-    "iterations",
-    "it",
-    "training_iteration",
-    "step",
-    "current_steps",
-    "current_step",
-    "optimizer_step",
-    "global_update",
-    "num_updates",
-    "update",
-    "updates",
-    "up",
-    "upd",
-    "tree",
-    "round",
-    "boosting_round",
-    "trial",
-    "micro_step",
-    "batch",
-    "batches",
-    "minibatch",
-    "mini_batch",
-    "timesteps",
-    "timestep",
-    "ts",
-    "episode",
-    "episodes",
-    "episode_num",
-    "steps",
-    "generation",
-    "gen",
-    "itr",
-    "ite",
-)
-_STEP_RANK = {name: rank for rank, name in enumerate(STEPS)}
-_NESTED_STEPS = {"global_step", "global_steps", "step", "iter", "iteration", "total_timesteps", "num_updates", "trainer_step"}
-WITHIN_EPOCH = {"batch", "batches", "minibatch", "mini_batch", "micro_step"}
-_EPOCHS = {"epoch", "epochs", "ep", "current_epoch", "epoch_num", "train_epoch", "epoch_id", "cur_epoch"}
-_TABLE_STEPS = {"#", "iter_num"}
-_TABLE_EPOCHS = {"e"}
-WITHIN = {"batch", "iter", "iteration", "step", "batches"}
-SIDE_SPLITS = {"valid", "validation", "val", "test", "testing", "eval", "evaluation", "dev"}
-SPLITS = {"train", "training", "valid", "validation", "val", "test", "testing", "eval", "evaluation", "dev"}
-
-_PLAIN = re.compile(r"[\s.\-]+")
-_WORDS = re.compile(r"[a-z]+|\d+")
-
-# Words of a name that make it a metric wherever it stands.
-_METRIC_WORDS = set(
-    """loss losses acc accuracy error err auc auroc auprc f1 fscore precision recall bleu rouge rougel rougelsum meteor cider chrf
-    cer wer ter per ppl perplexity map ap ar iou miou giou dice psnr ssim fid kid lpips mse rmse mae mape smape msle rmsle pyrmsle r2
-    logloss nll elbo kl kld entropy reward rewards return returns score scores lr learning grad gradnorm gnorm norm throughput tps
-    tflops tflop flops mfu hfu speed fps ips wps ups wpb bpc bpb bpd top1 top5 hits mrr mr ndcg hr corr correlation pearson spearman
-    pearsonr spearmanr mcc matthews kappa eer dcf sdr snr si sdri qps latency cost objective obj fitness likelihood lld elapsed
-    crossentropy hinge rank1 rank5 specificity sensitivity jaccard brier ece kendall tau concordance cindex pck oks
-    perf metric metrics val valid validation train test eval dev sps specific success winrate win explained variance clipfrac
-    approx advantage adv vf vloss ploss gen disc discriminator generator q qf qloss td bce ce kldiv logp logprob l1 l2 rms
-    binary categorical sparse multi mlogloss merror ndcg5 ndcg10 gini huber quantile poisson tweedie aucpr rmsd rmspe
-    stdev tagger ner parser senter spans_sc cats_score las uas""".split()
-)
-_METRIC_TAIL = re.compile(
-    r"(?:loss|acc|accuracy|error|auc|f1|lr|mse|mae|rmse|norm|reward|score|ppl)$|^l_r$|^(?:loss|acc|map|bleu|rouge|top)\d*"
-)
-_SPEED = re.compile(r"(?:/|_per_|\bper\b|per_?)(?:s|sec|second|it|iter|step|batch|device|gpu|thread|min|minute|hour)(?![a-z])", re.I)
-
-# Whole names that are never metrics, and words that make a name none.
-_NEVER = set(
-    """eta pid port rank local_rank node_rank world_size seed version epochs num_epochs max_epochs total_epochs n_epochs max_steps
-    total_steps num_steps warmup_steps batch_size micro_batch_size train_batch_size eval_batch_size global_batch_size num_workers
-    workers num_examples num_samples total remaining best best_iteration bestiteration besttest best_score best_epoch v_num line
-    percentage progress max_mem mem memory gpu_mem gpu_memory ram cpu size images instances shape dim hidden_size vocab_size
-    num_params params parameters trainable_params non_trainable_params total_params num_layers layers heads samples consumed_samples
-    consumed_tokens seen_tokens num_tokens total_weights total_time time_total patience min_delta stalled
-    sen ppo_ep wpb bsz wandb_version duration started finished date timestamp time_stamp timestamps uptime
-    pad_token_id eos_token_id bos_token_id exit_code exitcode returncode code errno signal retry retries attempt
-    n_updates allocated reserved max_allocated max_reserved memallocated maxmemallocated oom gb_free skipped
-    eta_seconds remaining_time elapsed_time_str total_flos num_classes classes length max_length seq_length
-    job_id jobid id uid gid index idx num count device cuda node host hostname address addr checkpoint ckpt""".split()
-)
-_REPEATS = {"best", "previous"}
-_NEVER_WORDS = set(
-    """memory mem seed pid port version checkpoint ckpt attempted pretrained params parameters previous last_best
-    allocated reserved hysteresis skipped nan_iterations words_labels workers oom""".split()
-)
-_NEVER_HEAD = re.compile(
-    r"^(?:num|number|n|max|min|total|warmup|save|log|logging|gradient_accumulation|eval_every|batch_size|instantaneous|early_stop\w*)_"
-)
-_HYPER = re.compile(
-    r"(?:^|_)(?:alpha|gamma|beta|beta\d|betas|momentum|mom|weight_decay|decay|dropout|eps|epsilon|ratio|temperature|top_k|top_p|warmup|"
-    r"sampling_ratio|sampling|threshold|hysteresis|capability|smoothing|interval|freq|frequency|every|patience|factor|policy|"
-    r"optimizer|scheduler|estimate|min_lr|max_lr|base_lr|init_lr|initial_lr|lr_mult|size|len|length|width|height|depth|dim|"
-    r"layers|hidden|steps|epochs|workers|gpus|devices|nodes|seed|bits|rank|lora_\w+|clip_grad|max_grad_norm)$"
-)
-_SOURCE_FILE = re.compile(
-    r"\.(?:py|pyx|cpp|cc|cxx|hpp|cu|cuh|go|rs|java|kt|scala|js|ts|jl|sh|so|ipynb|txt|json|yaml|yml|pt|pth|bin)$", re.I
-)
-_HOST = re.compile(r"(?:localhost|^\w+\.\w+\.\w+|\.(?:com|org|io|net|local|svc|internal|cn))$", re.I)
+from stream_jobs.extract import lexicon
 
 
 def plain(name: str) -> str:
     """`Train Loss` → `train_loss`, `L.r.` → `l_r`."""
-    return _PLAIN.sub("_", name.strip().lower()).strip("_")
+    return lexicon.PLAIN.sub("_", name.strip().lower()).strip("_")
 
 
 @lru_cache(4096)
@@ -133,26 +22,26 @@ def step_rank(name: str) -> int | None:
     key = plain(name)
     if "/" in key:
         key = key.rsplit("/", 1)[1]
-        return _STEP_RANK.get(key) if key in _NESTED_STEPS else None
-    rank = _STEP_RANK.get(key)
+        return lexicon.STEP_RANK.get(key) if key in lexicon.NESTED_STEPS else None
+    rank = lexicon.STEP_RANK.get(key)
     if rank is not None:
         return rank
     words = key.split("_")
-    if words[0] in SPLITS and "_".join(words[1:]) in _STEP_RANK:  # valid_num_updates
-        return _STEP_RANK["_".join(words[1:])]
+    if words[0] in lexicon.SPLITS and "_".join(words[1:]) in lexicon.STEP_RANK:  # valid_num_updates
+        return lexicon.STEP_RANK["_".join(words[1:])]
     if words[0] in ("num", "number", "max", "total", "warmup", "save", "per", "n", "min", "remaining", "skipped", "each"):
         return None
     if len(words) > 1 and " ".join(words[-2:]) in ("global step", "global steps"):
         return 0
     if " " in name or key.startswith("_"):
-        return _STEP_RANK.get(words[-1]) if words[-1] not in ("it", "ts", "up", "gen", "round", "tree") else None
+        return lexicon.STEP_RANK.get(words[-1]) if words[-1] not in ("it", "ts", "up", "gen", "round", "tree") else None
     return None
 
 
 @lru_cache(4096)
 def is_epoch(name: str) -> bool:
     key = plain(name)
-    if key in _EPOCHS:
+    if key in lexicon.EPOCHS:
         return True
     words = key.split("_")
     return (
@@ -166,45 +55,52 @@ def is_metric(name: str) -> bool:
     if is_never(name) or is_hyper(name) or is_count(name):
         return False
     key = plain(name)
-    if _SPEED.search(name) or _METRIC_TAIL.search(key):
+    if lexicon.SPEED.search(name) or lexicon.METRIC_TAIL.search(key):
         return True
-    words = _WORDS.findall(key)
-    joined = {a + b for a, b in zip(words, words[1:], strict=False)}
-    return any(word in _METRIC_WORDS for word in words) or any(word in _METRIC_WORDS for word in joined)
+    words = lexicon.WORDS.findall(key)
+    joined = {a + b for a, b in pairwise(words)}
+    return any(word in lexicon.METRIC_WORDS for word in words) or any(word in lexicon.METRIC_WORDS for word in joined)
 
 
 def ends_as_metric(name: str) -> bool:
-    return _METRIC_TAIL.search(plain(name)) is not None and is_metric(name)
+    return lexicon.METRIC_TAIL.search(plain(name)) is not None and is_metric(name)
 
 
 @lru_cache(4096)
 def is_never(name: str) -> bool:
     """A name that is no metric's, whatever stands beside it."""
     key = plain(name)
-    if _SPEED.search(name):
+    if lexicon.SPEED.search(name):
         return False
-    if key in _NEVER or key.rsplit("/", 1)[-1] in _NEVER or _SOURCE_FILE.search(name) or _HOST.search(name):
+    if (
+        key in lexicon.NEVER
+        or key.rsplit("/", 1)[-1] in lexicon.NEVER
+        or lexicon.SOURCE_FILE.search(name)
+        or lexicon.HOST.search(name)
+    ):
         return True
-    words = _WORDS.findall(key)
-    return not _REPEATS.isdisjoint(words) or (not _NEVER_WORDS.isdisjoint(words) and not _METRIC_TAIL.search(key))
+    words = lexicon.WORDS.findall(key)
+    return not lexicon.REPEATS.isdisjoint(words) or (
+        not lexicon.NEVER_WORDS.isdisjoint(words) and not lexicon.METRIC_TAIL.search(key)
+    )
 
 
 @lru_cache(4096)
 def is_count(name: str) -> bool:
     """How many of something there are: `num examples`, `total params`. In free text no metric."""
     last = plain(name).rsplit("/", 1)[-1]
-    return bool(_NEVER_HEAD.match(last)) and not _SPEED.search(name) and not _METRIC_TAIL.search(last)
+    return bool(lexicon.NEVER_HEAD.match(last)) and not lexicon.SPEED.search(name) and not lexicon.METRIC_TAIL.search(last)
 
 
 @lru_cache(4096)
 def is_hyper(name: str) -> bool:
     """A setting of the training: no metric unless the line says which step it belongs to."""
-    return bool(_HYPER.search(plain(name)))
+    return bool(lexicon.HYPER.search(plain(name)))
 
 
 def column_step(name: str) -> int | None:
-    return 0 if plain(name) in _TABLE_STEPS else step_rank(name)
+    return 0 if plain(name) in lexicon.TABLE_STEPS else step_rank(name)
 
 
 def column_epoch(name: str) -> bool:
-    return plain(name) in _TABLE_EPOCHS or is_epoch(name)
+    return plain(name) in lexicon.TABLE_EPOCHS or is_epoch(name)

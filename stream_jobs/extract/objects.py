@@ -14,7 +14,7 @@ from stream_jobs.extract.numbers import NUMBER
 from stream_jobs.extract.reading import Counter, Pair, Reading, Span
 
 _KEY = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\s*:\s*""")
-_VALUE = re.compile(rf"({NUMBER})(?=[\s,}}\])])")
+_VALUE = re.compile(rf"({NUMBER})(?=[\s}}\])]|,(?![0-9]))")
 _QUOTED = re.compile(r"""(["'])([^"'\\]*)\1""")
 _STRING = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
 _CALL = re.compile(rf"[A-Za-z_][\w.]*\(\s*\[?\s*({NUMBER}|-?(?:nan|inf))\s*\]?\s*(?:,[^()]*)?\)")
@@ -184,9 +184,6 @@ def _take(key: re.Match[str], prefix: list[str], value: Span | float, reading: R
     if names.is_never(string):
         return
     name: Span | str
-    if prefix or "\\" in (key[1] or key[2] or ""):
-        name = "/".join([*prefix, string])
-    else:
-        name = _key_span(key)
+    name = "/".join([*prefix, string]) if prefix or "\\" in (key[1] or key[2] or "") else _key_span(key)
     if string:
         reading.pairs.append(Pair(name, value, names.is_metric(string), "dict"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from stream_jobs.extract import names, numbers
+from stream_jobs.extract import lexicon, names, numbers
 from stream_jobs.extract.reading import Counter, Pair, Reading, Span
 from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, PUNCT, WORD, Token, tokenize
 
@@ -19,6 +19,7 @@ _CUT = {"with", "and", "has", "got", "gives", "achieved", "reached", "where"}  #
 _CLUMP = re.compile(r"([0-9]+)(epoch|ep|batch|iter|step|num_updates|updates)(?![a-z])")
 # pycocotools: ` Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.381`
 _COCO = re.compile(rf"\s*(Average (?:Precision|Recall)\s+\(A[PR]\)\s@\[[^\]]*\])\s=\s({numbers.NUMBER})\s*$")
+_NOTHING = {"null", "none", "n/a", "na", "undefined"}
 _NAME_WORDS = 12
 _NAME_CHARACTERS = 256
 _DROP_TITLES = ("memory", "time (ms)", "times across ranks")
@@ -103,6 +104,8 @@ class Pairs:
         if token.space == 2 and self.after_value:
             self._boundary()
             self.edge = "|"
+        if token.space == 2 and not self.words:
+            self.edge = "|"
         self.after_value = False
         self.words.append(token)
         return at + 1
@@ -120,7 +123,7 @@ class Pairs:
             title = self.text[self.words[0].start : self.words[-1].end]
             if len(self.titles) < 16:
                 self.titles.append(title)
-            if names.plain(title) in names.SPLITS:
+            if names.plain(title) in lexicon.SPLITS:
                 self.split = title
         self.words = []
         self.strong = True
@@ -300,6 +303,12 @@ class Pairs:
         self.edge = char
         if char == "-" and token.space == 0 and self.words:
             return at + 1
+        if char in "+-" and self.words and at + 1 < len(self.tokens) and self.tokens[at + 1].space == 0:  # `loss -inf`
+            value, name = numbers.word_value(char + self.tokens[at + 1].text), self._name()
+            if value is not None and name is not None and names.is_metric(self._string(name)):
+                self._add(name, value, "name value")
+                self._after()
+                return at + 2
         self._boundary()
         return at + 1
 
@@ -314,7 +323,7 @@ class Pairs:
                 return self._value(close + 1, name, "name value")
         if self.words and close is not None and self._is_sign(close + 1) and not self._has_sign(at + 1, close):
             return self._sign(close + 1, self._name(self.tokens[close].end))
-        if self.words and close == at + 2 and self.tokens[at + 1].text.lower() in names.SPLITS:  # Epoch(train) [1][15/15]
+        if self.words and close == at + 2 and self.tokens[at + 1].text.lower() in lexicon.SPLITS:  # Epoch(train) [1][15/15]
             self.split = self.tokens[at + 1].text
             if self.split.lower() not in ("train", "training"):
                 self.reading.side = True
@@ -425,6 +434,9 @@ class Pairs:
                 self._add(name, value, rule)
             self._after()
             return at + 1
+        if token.text.lower() in _NOTHING:
+            self._after()
+            return at + 1
         self._boundary()
         return at
 
@@ -453,7 +465,7 @@ class Pairs:
                 self._boundary()
                 return at + 2
             close = next((i for i in range(at + 2, min(at + 8, len(self.tokens))) if self.tokens[i].text in "])"), None)
-            if token.text == "[" and close is not None and names.plain(string) in names.SPLITS:
+            if token.text == "[" and close is not None and names.plain(string) in lexicon.SPLITS:
                 self._bare_brackets(at, following, close)
                 self._boundary()
                 return close + 1
@@ -474,7 +486,7 @@ class Pairs:
             self._after()
             return
         following = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
-        if names.plain(string) in names.SPLITS and following is not None and following.text == "[" and not self.reading.epochs:
+        if names.plain(string) in lexicon.SPLITS and following is not None and following.text == "[" and not self.reading.epochs:
             self.reading.epochs.append(Counter(45, here, None, string))
             self._boundary()
             return
@@ -515,7 +527,7 @@ class Pairs:
         if rank is None:
             return False
         first, _, last = names.plain(string).partition("_")
-        if last in names.WITHIN and first in names.SIDE_SPLITS:  # [eval batch=1/10]
+        if last in lexicon.WITHIN and first in lexicon.SIDE_SPLITS:  # [eval batch=1/10]
             self.reading.side = True
             return True
         if "." in self.text[here.start : here.end].rstrip(".") and rule.startswith("counter"):

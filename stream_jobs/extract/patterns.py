@@ -63,12 +63,13 @@ class Pattern:
 
 def _check(items: list[Any], follow: frozenset[int], repeated: bool) -> None:
     """Raise `PatternError` where the items could be matched in more ways than one; `follow`: what may come after them."""
+    kinds = {kind for kind, _ in items}
+    if kinds & {sre.GROUPREF, sre.GROUPREF_EXISTS}:
+        raise PatternError("back-references are refused: their time cannot be bounded")
+    if kinds & {sre.ASSERT, sre.ASSERT_NOT}:
+        raise PatternError("looking ahead or behind is refused; match the text around the number instead")
     for place, (kind, argument) in enumerate(items):
         after = _first(items[place + 1 :], follow)
-        if kind in (sre.GROUPREF, sre.GROUPREF_EXISTS):
-            raise PatternError("back-references are refused: their time cannot be bounded")
-        if kind in (sre.ASSERT, sre.ASSERT_NOT):
-            raise PatternError("looking ahead or behind is refused; match the text around the number instead")
         if kind is sre.SUBPATTERN:
             _check(list(argument[3]), after, repeated)
         elif kind is sre.BRANCH:

@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from stream_jobs.extract import bars, bulk, happenings, names, numbers, tables
-from stream_jobs.extract.names import WITHIN_EPOCH, plain
+from stream_jobs.extract import bars, bulk, happenings, lexicon, names, numbers, tables
 from stream_jobs.extract.prefixes import Prefix
-from stream_jobs.extract.reading import Counter, Pair, Reading, Span
 from stream_jobs.extract.reader import read
+from stream_jobs.extract.reading import Counter, Pair, Reading, Span
 from stream_jobs.extract.shapes import Shape, locate, shape, touched
 
 _LONGEST = 16384  # characters of a line whose shape is kept; a longer one is read anew each time
@@ -128,8 +127,7 @@ def plan_for(body: str, table: tables.Table | None) -> tuple[Plan, Shape]:
     known = _literals.get(literal_key)
     if known is None:
         if len(_literals) >= _SHAPES:
-            _literals.clear()
-            _plans.clear()
+            forget()
         known = _literals[literal_key] = _literal(form, table)
     key = (table, canonical, tuple([form.parts[i] for i in sorted(known)]))
     plan = _plans.get(key)
@@ -138,6 +136,12 @@ def plan_for(body: str, table: tables.Table | None) -> tuple[Plan, Shape]:
             _plans.clear()
         plan = _plans[key] = _make(form, known, table)
     return plan, form
+
+
+def forget() -> None:
+    """Forget all forms, as a process that has just begun."""
+    _plans.clear()
+    _literals.clear()
 
 
 def is_kept(body: str) -> bool:
@@ -276,7 +280,7 @@ def _split_of(body: str, reading: Reading, epoch: Counter | None) -> str:
     """`train epoch: 1, loss: …` and Caffe's `Test net output`: the split that such a line puts before its names."""
     if epoch is not None and reading.inner is None and epoch.total is None:
         words = epoch.name.split()
-        if len(words) == 2 and words[0].islower() and words[0] in names.SPLITS:
+        if len(words) == 2 and words[0].islower() and words[0] in lexicon.SPLITS:
             return words[0]
     caffe = _CAFFE.match(body)
     return caffe[1] if caffe is not None else ""
@@ -327,7 +331,7 @@ def _progress(plan: Plan, reading: Reading, step: Span | None) -> tuple[Span | N
             return None, None
         plan.within = True
         return bar.at, bar.total
-    counter = next((c for c in reading.steps if c.total is not None and plain(c.name) not in WITHIN_EPOCH), None)
+    counter = next((c for c in reading.steps if c.total is not None and names.plain(c.name) not in lexicon.WITHIN_EPOCH), None)
     if counter is not None and not reading.epochs:
         return counter.at, counter.total
     if step is not None and reading.total is not None:

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 
 from stream_jobs.extract.times import STAMP
 
-_LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|SUCCESS|Trace|Debug|Info|Notice|Warning|Error|info|debug|warning)"
+_LEVEL = (
+    r"(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|SUCCESS"
+    r"|Trace|Debug|Info|Notice|Warning|Error|info|debug|warning)"
+)
 _COUNTS = r"(?i:epoch|ep|iter|iteration|step|batch|it|train|valid|val|test|eval|e|i|round)"
 
 _RANKS = (
@@ -27,7 +30,7 @@ _OTHERS = (
     ("glog", re.compile(r"[IWEF][0-9]{4}\s[0-9:.]{8,15}\s+[0-9]+\s[\w./<>-]+:[0-9]+\]\s*")),
     ("nemo", re.compile(rf"\[NeMo\s[DIWE]\s({STAMP})\s[\w./-]+:[0-9]+\]\s*")),
     ("time", re.compile(rf"\[?\s?({STAMP})\s?\]?(?=[\s|:,-]|$)(?:\s?[|,:](?=\s))?\s*(?:-\s+)?")),
-    ("host", re.compile(rf"\[?[\w.-]+\]?\s(?=\[?[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T\s][0-9]{{2}}:)")),
+    ("host", re.compile(r"\[?[\w.-]+\]?\s(?=\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T\s][0-9]{2}:)")),
     ("level", re.compile(rf"\[?{_LEVEL}\]?(?::[\w.]+:|:\s|\s*\|\s|\s+-\s+|\s*\]|\s+|(?<=\]))\s*")),
     ("level in brackets", re.compile(rf"\[{_LEVEL}:[\w.]+\]\s*|\[{_LEVEL}\s+[^\]\s]+\]\s*")),
     ("position in brackets", re.compile(rf"\[(?!{_COUNTS}\b)[A-Za-z_][\w./-]*(?::[\w<>]+)*\]:?\s*(?:-\s)?")),

@@ -8,7 +8,7 @@ impossible one (month 13, year 1 or 2525) and a clock without a date give None, 
 from __future__ import annotations
 
 import re
-from calendar import timegm
+from calendar import monthrange, timegm
 from functools import lru_cache
 
 _CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?"
@@ -21,7 +21,7 @@ STAMP = (
     rf"|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s)?{_MONTH}\s{{1,2}}[0-9]{{1,2}}\s{_CLOCK}(?:\s[0-9]{{4}})?"
     rf"|[0-9]{{1,2}}[-/]{_MONTH}[-/][0-9]{{2,4}}\s{_CLOCK}"
     rf"|{_CLOCK}"
-    r"|1[0-9]{9}(?:\.[0-9]{1,9})?(?![0-9.:/,-])|1[0-9]{12}(?![0-9.])|1[0-9]{18}(?![0-9.]))"
+    r"|1[0-9]{9}(?:\.[0-9]{1,9})?(?![0-9./,-]|:[0-9])|1[0-9]{12}(?![0-9.])|1[0-9]{18}(?![0-9.]))"
 )
 _ISO = re.compile(
     rf"([0-9]{{4}})[-/.]([0-9]{{2}})[-/.]([0-9]{{2}})[T\s_]([0-9]{{2}}):([0-9]{{2}}):([0-9]{{2}})(?:[.,]([0-9]{{1,9}}))?({_ZONE})"
@@ -34,7 +34,7 @@ _DAY_FIRST = re.compile(
     rf"([0-9]{{1,2}})[-/]({_MONTH})[-/]([0-9]{{4}})\s([0-9]{{2}}):([0-9]{{2}}):([0-9]{{2}})(?:[.,]([0-9]{{1,9}}))?"
 )
 _NUMBER = re.compile(r"[0-9]{9,19}(?:\.[0-9]+)?")
-_MONTHS = {name: i + 1 for i, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split())}
+_MONTHS = {name: i + 1 for i, name in enumerate(_MONTH[3:-1].split("|"))}
 EARLIEST, LATEST = 631152000000, 4102444800000  # 1990 to 2100: a log from outside was written by a wrong clock
 
 
@@ -110,7 +110,7 @@ def _zone(zone: str, default: int) -> int:
 
 @lru_cache(4096)
 def _day(year: int, month: int, day: int) -> int | None:
-    if not (1 <= month <= 12 and 1 <= day <= 31):
+    if not (1 <= month <= 12 and year > 0 and 1 <= day <= monthrange(year, month)[1]):
         return None
     seconds = timegm((year, month, day, 0, 0, 0))
     return seconds * 1000

@@ -33,7 +33,7 @@ _GLUE = "/#@$^&\\?*"  # directly before a number: it is part of something else
 
 def tokenize(text: str) -> list[Token]:
     tokens: list[Token] = []
-    at, end, space = 0, len(text), 2
+    at, end, space, depth = 0, len(text), 2, 0  # depth: of square and round brackets, where commas separate numbers
     while at < end:
         char = text[at]
         if char.isspace():
@@ -44,7 +44,7 @@ def tokenize(text: str) -> list[Token]:
             continue
         number = _NUMBER.match(text, at) if char in "0123456789.+-" else None
         if number is not None:
-            token, at = _number(text, number, space)
+            token, at = _number(text, number, space, depth > 0)
             tokens.append(token)
         elif char == "_" or char.isalpha():
             word = _WORD.match(text, at)
@@ -53,18 +53,21 @@ def tokenize(text: str) -> list[Token]:
             tokens.append(Token(WORD, at, at + len(body), space, body))
             at = stop
         else:
+            depth += (char in "[(") - (char in "])" and depth > 0)
             tokens.append(Token(PUNCT, at, at + 1, space, char))
             at += 1
         space = 0
     return tokens
 
 
-def _number(text: str, number: re.Match[str], space: int) -> tuple[Token, int]:
+def _number(text: str, number: re.Match[str], space: int, listed: bool) -> tuple[Token, int]:
     """The token that begins with this number, and where the text goes on."""
     start, end = number.span()
     before = text[start - 1] if start and not space else " "
     if before in _GLUE or before.isalnum() or before == "_":
         return _opaque(text, start, end, space)
+    if text[end : end + 1] == "," and text[end + 1 : end + 2].isdigit() and not listed:  # 1,2: neither one number nor two
+        return _opaque(text, start, end + 2, space)
     counter = _COUNTER.match(text, end)
     if counter is not None and "." not in number[0]:
         return Token(COUNTER, start, end, space, "", counter.span(1)), counter.end()

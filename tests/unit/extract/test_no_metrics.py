@@ -1,0 +1,52 @@
+"""What is no metric gives no point: each kind, before training and in the middle of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.extract.helpers import triples
+
+KINDS = {
+    "address": "Listening on 10.0.0.1:29500",
+    "address of a host": "master: node7.cluster.local:29500",
+    "version": "python: 3.11.7, torch: 2.1.0+cu121",
+    "date": "started: 2024-01-02 03:04:05",
+    "clock": "eta: 0:54:58",
+    "duration": "real    34m39.034s",
+    "duration in words": "time=10 minutes and 3 seconds",
+    "size": "memory: 47.12GiB(49.61%), model: 14.8MB",
+    "memory": "GPU Memory before entering the train : 1916",
+    "line number": '  File "train.py", line 299, in <module>',
+    "source position": "/opt/a/b.py:42: UserWarning: slow loader",
+    "hash": "commit: 4f2a1b9c",
+    "hexadecimal": "loss at 0x7f8ffd427490",
+    "parameters": "#trainable params: 219,188,480",
+    "parameter count": "54.7 M    Trainable params",
+    "counts": "Num examples = 23",
+    "settings": "Config: alpha=0.000100, betas=(0.900000, 0.980000), weight_decay=0.000000",
+    "command": "train.py --lr 0.001 --dropout 0.1 -epoch 25",
+    "call": "Namespace(lr=0.1, epochs=10, momentum=0.9)",
+    "widget": "HBox(children=(FloatProgress(value=0.0, description='Epoch', max=1.0))",
+    "ids": "Updated tokens: {'eos_token_id': 128009, 'pad_token_id': 128009}",
+    "search space": "Trial with parameters: {'lr': 0.01, 'layers': 3}",
+    "best so far": "Best accuracy so far: 0.93",
+    "best so far, named": "best_acc: 0.93",
+    "best so far, improved": "Epoch 00001: val_loss improved from 0.9 to 0.5, saving model",
+    "checkpoint": "Saved model_step=9-val_loss=0.25.ckpt",
+    "scaler": "OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768",
+    "a change": "lr: 0.1 -> 0.01",
+    "speed of a bar": " 18%|████      | 112/621 [10:02<44:51,  5.29s/it]",
+    "inference": "0: 64x64 rhinoceros 0.34, hippopotamus 0.33, 8.4ms",
+    "finished": "done training in 31.6 seconds",
+}
+
+
+@pytest.mark.parametrize("text", KINDS.values(), ids=KINDS.keys())
+@pytest.mark.parametrize("before", ["", "epoch 3 loss: 0.5\n"], ids=["at first", "in training"])
+def test_no_point(text: str, before: str) -> None:
+    assert [point for point in triples(before + text) if point[0] == before.count("\n") + 1] == []
+
+
+def test_a_printed_model_is_none() -> None:
+    text = "AdamW (\n    eps: 1e-08\n    lr: 0.001\n    momentum: 0.9\n)\nstep 1 loss: 0.5"
+    assert triples(text) == [(6, "loss", 0.5, 1, None)]
