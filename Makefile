@@ -76,7 +76,7 @@ lock: .venv/.ready ## write requirements/*.txt from pyproject.toml: versions and
 	@echo 'uv==0.13.9' | $(LOCK) - -o requirements/uv.txt
 	@$(LOCK) pyproject.toml --all-extras $(GROUPS:%=--group %) -o requirements/all.txt
 	@for program in shipper worker gateway local; do $(LOCK) pyproject.toml --extra $$program -c requirements/all.txt -o requirements/$$program.txt; done
-GROUPS := demo test lint build
+GROUPS := demo test grafana lint build
 
 .PHONY: docs
 docs: .venv/.ready ## write the generated pages of docs/
