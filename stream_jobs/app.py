@@ -147,7 +147,7 @@ class Worker:
             known = self._committed()
             lag = committed = 0
             for tp in consumer.assignment():
-                high, done = consumer.highwater(tp), known.get(tp)
+                high, done = highwater(consumer, tp), known.get(tp)
                 if high is None:
                     continue
                 if done is None and tp not in self._beginning:
@@ -180,6 +180,15 @@ class Worker:
         log.error("%s", reason)
         logging.shutdown()
         self._exit(code)
+
+
+def highwater(consumer: Any, tp: Any) -> int | None:
+    """The end of a partition as last fetched; None where it is not known, or the partition was taken away this moment."""
+    try:
+        end: int | None = consumer.highwater(tp)
+    except AssertionError:  # aiokafka's word for the latter
+        return None
+    return end
 
 
 def _message(raw: Any) -> Message:
