@@ -47,6 +47,8 @@ def main() -> None:
 
 async def _run(settings: Settings, log: logging.Logger) -> int:
     # Faust and aiokafka take half a second to import; a wrong setting is told before that.
+    from aiokafka.errors import KafkaError  # type: ignore[import-untyped]  # ships no types
+
     from stream_jobs.app import Worker
     from stream_jobs.broker import wait_for_topic
     from stream_jobs.health import Health
@@ -67,7 +69,10 @@ async def _run(settings: Settings, log: logging.Logger) -> int:
     name = f"{socket.gethostname()}:{os.getpid()}"
     ingest = Ingest(sink, metrics, worker=name, size=settings.batch.size, quarantine=settings.quarantine)
     worker = Worker(settings, ingest, health, metrics, Pace(sink, settings.batch.seconds))
-    await worker.app.start()
+    try:
+        await worker.app.start()
+    except (KafkaError, OSError) as error:
+        raise TemporaryError(f"the broker went away while the worker started, start it again: {error}") from error
     log.info("taking %s as group %s", settings.kafka.topic, settings.worker.group)
     watch = asyncio.create_task(worker.watch())
     while not stop.is_set() and not watch.done() and not worker.app.crashed:

@@ -64,6 +64,8 @@ def parse(arguments: list[str]) -> Until:
 def run(arguments: list[str], environ: Mapping[str, str]) -> int:
     until = parse(arguments)
     log = logs.setup("trainwire-shipper")
+    # The publisher says what is wrong with the broker, once; the client says it at each of a hundred tries a second.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
         settings = load(Settings, environ)
     except SettingError as error:
