@@ -71,11 +71,11 @@ FROM
 );
 
 -- What each file of a task lacks, in a sentence; empty where nothing is lacking. Only the last attempt of a rank must
--- have ended: what was killed and started again never says its end.
+-- have ended: what was killed and started again never says its end, and a file that forked ends as its fork.
 CREATE OR REPLACE VIEW {database}.file_lacks {on_cluster} AS
 SELECT
     task_id, file_id, path, rank, attempt, written, shipped, stored, missing, world_size,
-    ifNull(attempt, last_attempt) = last_attempt AS is_last,
+    ifNull(attempt, last_attempt) = last_attempt AND NOT has(forked, file_id) AS is_last,
     concat('rank ', toString(rank)) AS who,
     multiIf(
         error != '', concat('the shipper of ', who, ' cannot read ', path, ': ', error),
@@ -90,7 +90,9 @@ SELECT
         concat(who, ' has not ended: ', path, ' may grow')) AS lack
 FROM
 (
-    SELECT *, ifNull(max(attempt) OVER (PARTITION BY task_id, rank), 1) AS last_attempt
+    SELECT
+        *, ifNull(max(attempt) OVER (PARTITION BY task_id, rank), 1) AS last_attempt,
+        groupUniqArray(parent) OVER (PARTITION BY task_id) AS forked
     FROM {database}.completeness
 );
 
@@ -182,3 +184,8 @@ CROSS JOIN
         sumIf(minus(h.size, h.offset), h.task_id = 'trainwire' AND h.arrived > now() - INTERVAL 60 SECOND) AS worker_lag
     FROM {database}.file_heartbeats AS h
 ) AS w;
+
+-- What was not stored again.
+CREATE OR REPLACE VIEW {database}.dropped_repeats {on_cluster} AS
+SELECT task_id, file_id, start, end, bytes, kind, reading, partition, message, arrived
+FROM {database}.repeats FINAL;

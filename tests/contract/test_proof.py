@@ -107,6 +107,14 @@ def test_a_start_that_was_killed_need_not_end_but_must_be_stored(rows: Rows) -> 
     assert task(rows) == ("complete", [])
 
 
+def test_a_file_that_forked_ends_as_its_fork(rows: Rows) -> None:
+    rows.stored(0, 80, start_id="s", world_size=1)
+    rows.stored(50, 100, file_id="f~r", start_id="s", parent="f", parent_end=50)
+    assert task(rows)[0] != "complete"
+    beat(rows, "f~r", ended="end-record")
+    assert task(rows) == ("complete", [])
+
+
 def test_a_file_that_cannot_be_read_is_said(rows: Rows) -> None:
     rows.stored(0, 100, world_size=1, path="/f")
     beat(rows, error="PermissionError: no")
