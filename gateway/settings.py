@@ -41,7 +41,9 @@ class QuerySettings:
     """What one question to the store may cost."""
 
     threads: int = setting("GATEWAY_QUERY_THREADS", 8, why="queries at the same time, each on a connection of its own")
-    seconds: float = setting("GATEWAY_QUERY_SECONDS", 10.0, unit="s", why="longest query; a curve of 10⁶ points takes under 1")
+    seconds: float = setting(
+        "GATEWAY_QUERY_SECONDS", 20.0, unit="s", why="longest query; a curve of 10⁶ points takes 1 to 2 on two idle cores"
+    )
     rows: int = setting("GATEWAY_QUERY_ROWS", 500_000, unit="rows", why="most rows of one answer: 250 series of 2,000 points")
 
     def __post_init__(self) -> None:
