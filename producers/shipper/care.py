@@ -195,6 +195,8 @@ class Care:
             item.told_error = item.tail.error
             self.metrics.inc("shipper_file_errors_total", reason=type(error).__name__)
             log.error("%s cannot be read (%s); it is tried again, other files go on", item.place, error)
+        if item.tail.real is not None:  # a handle may have gone stale (network file systems); a deleted file's is all there is
+            self.handles.close(item)
         self.active.pop(item, None)
         self.schedule(item, now + TROUBLE)
 

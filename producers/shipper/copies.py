@@ -11,7 +11,7 @@ import logging
 import os
 
 from producers.shipper import identity, locate
-from producers.shipper.care import Care, reading
+from producers.shipper.care import Care
 from producers.shipper.discovery import Found
 from producers.shipper.followed import Followed
 from producers.shipper.identity import Read
@@ -94,7 +94,7 @@ class Copies:
             beside = self._care.places.get(place)
             if beside is item:
                 continue
-            if beside is not None and beside.tail.matches(read, size):
+            if beside is not None and self._equal_so_far(beside, read, size):
                 item.held_by = beside
                 return place, name.startswith(base)
             if locate.begins_with(place, read, size):
@@ -102,8 +102,15 @@ class Copies:
         return None, False
 
     def _equal_so_far(self, original: Followed, read: Read, size: int) -> bool:
-        """Whether a file's content is in `original` too, as far as it can still be seen there."""
-        if original.tail.matches(read, size):
-            return True
+        """Whether a file's content is in `original` too, as far as it can still be seen there.
+
+        A file that holds all that was read of an original is its copy if that is away or has lost it since. While the
+        original stands there unchanged, a longer file is no copy any more: somebody writes to it.
+        """
+        theirs = self._care.read(original)
         fd = self._care.handles.held(original)
-        return fd is not None and locate.equal(reading(fd), os.fstat(fd).st_size, read, size)
+        whole = os.fstat(fd).st_size if fd is not None else 0
+        if theirs is not None and locate.equal(theirs, whole, read, size):
+            return True
+        standing = theirs is not None and original not in self._care.away and original.tail.intact(theirs, whole)
+        return not standing and original.tail.matches(read, size)

@@ -148,6 +148,13 @@ class Finder:
         care.settle(item, found, now)
         if item.release is None:
             care.drop(item, "another shipper owns it now")
+            return True
+        try:
+            read = care.read(item)
+            if read is not None:
+                item.tail.recall(read)
+        except (OSError, TemporaryError) as error:
+            care.trouble(item, error, now)
         return True
 
     def _folder(self, real: str) -> StateFolder | None:

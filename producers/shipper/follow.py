@@ -143,6 +143,8 @@ class Follower:
                 self._check(item, now)
             if item.tail is tail and tail.inode == (status.st_dev, status.st_ino):
                 self._care.grown(item, status.st_size, status.st_mtime_ns, now)
+            if tail.ends_with_end_record and tail.settled and not item.end_reason and tail.size == tail.acked.offset:
+                self._care.end(item, "end-record")
 
     def _written(self, tail: Tail, mtime: int) -> bool:
         """Whether the file may have been written to since the last look. A time stamp stands still for a tick (4 ms and more):
@@ -161,6 +163,8 @@ class Follower:
         except Changed:
             self.begin_again(item, "rewritten", now)
         else:
+            if tail.restored:
+                tail.recall(read)
             tail.restored = False
             item.shrunk_since = None
             self._care.no_trouble(item)

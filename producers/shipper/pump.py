@@ -90,9 +90,6 @@ class Pump:
             self._metrics.inc("shipper_bytes_total", done.delta.end - done.delta.start)
             self._metrics.inc("shipper_lines_total", done.lines)
             self._care.dirty = True
-        tail = item.tail
-        if tail.settled and tail.ends_with_end_record and not item.end_reason and tail.size == tail.acked.offset:
-            self._care.end(item, "end-record")
 
     # Reading
 
@@ -132,7 +129,7 @@ class Pump:
                 care.active.pop(item, None)
                 care.schedule(item, now)
                 return False
-            if not tail.named and not self.leaving and self._copies.must_wait(item, now):
+            if not tail.named and self._copies.must_wait(item, now):
                 item.next_read = now + HELD
                 return False
             got = tail.next(read, final=final, time=round(self._wall() * 1000), source=self._settings.source)
@@ -161,6 +158,8 @@ class Pump:
         if item.end_reason == "end-record":  # it goes on after all
             item.end_reason, item.end_sent_at, item.end_done_at = "", None, None
             care.ending.pop(item, None)
+            if self.leaving:
+                care.end(item, self.leaving)
         self.in_flight += len(pending.delta.value)
         self._send(item, pending)
         return True
@@ -219,9 +218,13 @@ class Pump:
 
     def finished(self) -> bool:
         """Whether everything was delivered after `leave`."""
-        return bool(self.leaving) and all(
-            item.end_done_at is not None and item.tail.settled for item in self._care.all if item.tail.named
-        )
+        return bool(self.leaving) and all(self._is_over(item) for item in self._care.all)
+
+    def _is_over(self, item: Followed) -> bool:
+        tail = item.tail
+        if not tail.named:  # a copy, or nothing that could be a line
+            return item.held_since is not None or not tail.size or item.end_reason not in KNOWN_ENDS
+        return item.end_done_at is not None and tail.settled and not tail.backlog()
 
     def _end(self, now: float) -> None:
         for item in list(self._care.ending):
@@ -235,6 +238,11 @@ class Pump:
                 and tail.size > tail.sent.offset
                 and self._read_one(item, now, final=True)
             ):
+                continue
+            if item in self._care.unsaved or item.told_error or item.held_since is not None:
+                continue  # later
+            if item.end_done_at is not None and item.end_done_at == tail.acked.offset and tail.real is not None:
+                self._care.ending.pop(item, None)
                 continue
             if item.dropped or item not in self._care.ending:  # that reading found another file there
                 continue

@@ -180,8 +180,12 @@ class Tail:
         self.marks.append(pending.after)
         self.stalled = None
         self.open_line = ""
-        value = pending.delta.value
-        self.ends_with_end_record = value.startswith(END_PREFIX, value.rfind(b"\n", 0, len(value) - 1) + 1)
+        self.ends_with_end_record = _ends(pending.delta.value)
+
+    def recall(self, read: Read) -> None:
+        """After a restart: look again at what the last acknowledged line says."""
+        back = min(self.sent.offset, SPAN)
+        self.ends_with_end_record = self.container == "plain" and _ends(read(self.sent.offset - back, back))
 
     def acknowledge(self) -> list[Pending]:
         """Move `acked` over what is done without a gap, and return that."""
@@ -235,6 +239,11 @@ class Tail:
             crc = zlib.crc32(chunk, crc)
             offset += len(chunk)
         return Position(end, crc, digest(read(max(0, end - SPAN), min(SPAN, end))))
+
+
+def _ends(value: bytes) -> bool:
+    """Whether the last line is the end record that the SDK and `trainwire run` write."""
+    return value.startswith(END_PREFIX, value.rfind(b"\n", 0, len(value) - 1) + 1)
 
 
 def _count(value: bytes, container: Container) -> int:

@@ -124,6 +124,49 @@ def test_the_end_record_ends_a_file_once_and_more_bytes_go_on(rig: Rig, tmp_path
     assert rig.shipper.all_ended()
 
 
+def test_an_ended_file_is_known_as_ended_after_a_restart(rig: Rig, tmp_path: pathlib.Path) -> None:
+    write(tmp_path / "a.log", HEADER + END)
+    rig.run(5)
+    rig.restart()
+    rig.run(5)
+    assert len(rig.sink.deltas()) == 1
+    assert rig.shipper.all_ended()
+
+
+def test_the_only_line_of_a_file_without_a_break_arrives_before_its_end(rig: Rig, tmp_path: pathlib.Path) -> None:
+    write(tmp_path / "a.log", "all that it ever said")
+    rig.run(5)
+    assert not rig.sink.deltas()
+    rig.shipper.leave("container-ended", rig.now)
+    rig.run(2)
+    assert rig.shipper.finished()
+    assert rig.texts() == ["all that it ever said"]
+    assert rig.sink.ends()[0].offset == len("all that it ever said")
+
+
+def test_a_copy_is_not_sent_even_when_the_training_ends(tmp_path: pathlib.Path) -> None:
+    rig = Rig(tmp_path, LOGS=str(tmp_path / "*"))
+    write(tmp_path / "a.log", numbered(1, 9))
+    rig.run(3)
+    write(tmp_path / "a.log.bak", numbered(1, 9))
+    rig.run(30)
+    rig.shipper.leave("shutdown", rig.now)
+    rig.run(3)
+    assert rig.shipper.finished()
+    assert rig.texts() == [numbered(1, 9)]
+
+
+def test_a_copy_that_goes_on_by_itself_is_a_file_of_its_own(tmp_path: pathlib.Path) -> None:
+    rig = Rig(tmp_path, LOGS=str(tmp_path / "*"))
+    write(tmp_path / "a.log", numbered(1, 9))
+    rig.run(3)
+    write(tmp_path / "a.log.bak", numbered(1, 9))
+    rig.run(5)
+    write(tmp_path / "a.log.bak", "more\n")
+    rig.run(5)
+    assert rig.texts() == [numbered(1, 9), numbered(1, 9) + "more\n"]
+
+
 def test_a_line_that_only_mentions_the_end_record_ends_nothing(rig: Rig, tmp_path: pathlib.Path) -> None:
     write(tmp_path / "a.log", "x " + END + END + "more\n")
     rig.run(5)
