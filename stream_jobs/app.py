@@ -15,12 +15,11 @@ import socket
 import time
 from typing import Any
 
-import faust
-
 from runtime.errors import EXIT_FAILED, EXIT_SETTING, EXIT_TEMPORARY, PermanentError, TemporaryError, TrainwireError
 from runtime.metrics import Metrics
 from schemas.topic import MESSAGE_LIMIT
 from stream_jobs.broker import credentials
+from stream_jobs.buffer import App
 from stream_jobs.health import Health
 from stream_jobs.ingest import Ingest
 from stream_jobs.message import Message
@@ -36,9 +35,9 @@ BEAT = 10.0  # s between a worker's own heartbeats in the store
 COMMIT_EVERY = 1.0  # s: what is acknowledged and not yet committed is read again after a kill
 
 
-def create(settings: Settings) -> faust.App:
+def create(settings: Settings) -> App:
     kafka = settings.kafka
-    return faust.App(
+    return App(
         settings.worker.group,
         broker=[f"kafka://{address}" for address in kafka.bootstrap],
         broker_credentials=credentials(kafka),

@@ -194,7 +194,7 @@ class Ingest:
                 delta.start,
                 delta.time,
                 message.arrived,
-                delta.file.rank,
+                rank=delta.file.rank,
                 message=f"another reading of {delta.file.path} has other bytes: it is stored as a file of its own",
                 fields={"parent": file.file_id, "equal_to": str(equal_to), "reading": delta.reading, "path": delta.file.path},
             )
@@ -223,7 +223,7 @@ class Ingest:
                 return
         if run.cold and run.start == run.end:
             self._metrics.inc("worker_cold_ranges_total")
-        batch.add(file, delta, run, before, after, lines, points, events, message)
+        batch.add(file, delta, run, (before, after), lines, points, events, message)
         file.extend(run, delta.end, len(lines.offsets), delta.crc_end, delta.reading, after)
         file.pending = True
 

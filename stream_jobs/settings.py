@@ -28,7 +28,10 @@ class BatchSettings:
         "WORKER_BATCH_MESSAGES", 5000, why="most messages gathered; must exceed the arrivals of a cycle (512 fell behind)"
     )
     size: int = setting(
-        "WORKER_BATCH_BYTES", 16 * 1024 * 1024, unit="bytes", why="most log bytes in one insert; memory is about 20 times that"
+        "WORKER_BATCH_BYTES",
+        8 * 1024 * 1024,
+        unit="bytes",
+        why="most log bytes in one insert; its columns take about 20 times that",
     )
 
     def __post_init__(self) -> None:
