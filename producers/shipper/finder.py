@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import pathlib
-import time
 from collections.abc import Callable
 
 from producers.shipper import discovery, identity, locate
@@ -20,7 +19,8 @@ from runtime.errors import TemporaryError
 log = logging.getLogger("trainwire-shipper.finder")
 
 SCAN = 0.5  # s between looks for new files: "found within a second"
-SCAN_SHARE = 10  # a scan that takes t seconds is made at most each 10 t
+SCAN_SHARE = 10  # a scan that takes t seconds is made at most each 10 t …
+SCAN_MOST = 5.0  # … but at least each 5 s, also when the clock was set meanwhile
 
 
 class Finder:
@@ -45,7 +45,7 @@ class Finder:
         """Take into care what is new, and notice where another file stands at a known place."""
         care = self._care
         problems: dict[str, str] = {}
-        began = time.monotonic()
+        began = care.wall()
         found = discovery.scan(self._patterns, self._exclude, problems, self._is_known)
         self._locator.known = {item.inode: item for item in found}
         self._links = {item.real: item.path for item in found if item.real != item.path}
@@ -61,7 +61,7 @@ class Finder:
         self._refused = {path: why for path, why in self._refused.items() if path in current}
         for path, why in problems.items():
             self._refuse(path, "folder", f"{why}; it is tried again")
-        self.next_scan = now + max(SCAN, SCAN_SHARE * (time.monotonic() - began))
+        self.next_scan = now + min(max(SCAN, SCAN_SHARE * (care.wall() - began)), SCAN_MOST)
 
     def admit(self, found: Found, now: float) -> None:
         """Follow a file from its start, unless it has no task or another shipper owns it."""

@@ -27,6 +27,7 @@ log = logging.getLogger("trainwire-shipper")
 
 BUSY = 0.01  # s to the next step while reading waits for acknowledgements
 MEASURE = 1.0  # s between counts of what is not delivered
+SAVE_MOST = 0.5  # s that a save counts for at most, also when the clock was set meanwhile
 SAVE_SHARE = 20  # a checkpoint that takes t seconds is written at most each 20 t: 5 % of the time
 
 
@@ -104,7 +105,7 @@ class Shipper:
 
     def save(self, now: float) -> None:
         """Write the checkpoint of every folder. A full disk is counted, said, and tried again."""
-        began = time.monotonic()
+        began = self._wall()
         self.care.dirty = False
         for folder in self._finder.folders.values():
             if not folder.owned:
@@ -126,7 +127,7 @@ class Shipper:
             else:
                 self._save_complaint.reset()
         self.care.unsaved.clear()  # even if it failed: lines go on, and a repeat after a crash is told apart by the worker
-        self._saved_at, self._save_took = now, time.monotonic() - began
+        self._saved_at, self._save_took = now, min(max(0.0, self._wall() - began), SAVE_MOST)
 
     def close(self) -> None:
         """Let go of handles and locks, without saving."""
