@@ -191,7 +191,7 @@ class Follower:
         care, tail = self._care, item.tail
         old, since = item.place, tail.mtime
         fd = care.handles.held(item)  # while it is open, its inode cannot have been given to another file
-        renamed = self._locator.renamed(tail)
+        renamed = self._locator.renamed(tail, held=fd is not None)
         if renamed is not None and (fd is not None or not tail.head.length or holds(renamed.real, tail)):
             care.settle(item, renamed, now)
             self._finder.admit_newcomers(old, since, now)

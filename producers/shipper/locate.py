@@ -35,8 +35,12 @@ class Locator:
     def refresh(self) -> None:
         self._listings.clear()
 
-    def renamed(self, tail: Tail) -> Found | None:
-        """The place where the very file (inode) stands now: beside its old path, or anywhere a pattern matches."""
+    def renamed(self, tail: Tail, *, held: bool = False) -> Found | None:
+        """The place where the very file (inode) stands now: beside its old path, or anywhere a pattern matches.
+
+        Unless its handle is `held`, the number may have been given to another file: one with the content of what stands at
+        the old path is a copy of that, not the file renamed.
+        """
         if tail.inode is None or tail.real is None:
             return None
         folder = os.path.dirname(tail.real)
@@ -46,7 +50,7 @@ class Locator:
         for path in paths:
             found = look(path)
             if found is not None and found.inode == tail.inode and found.real != tail.real:
-                return found
+                return None if not held and is_copy(found.real, tail.real) else found
         return None
 
     def copied(self, tail: Tail, real: str) -> Found | None:
@@ -103,6 +107,25 @@ def equal(theirs: Read, whole: int, read: Read, size: int) -> bool:
     """Whether a file of `size` bytes begins one of `whole` bytes, as far as its first and last 4 KiB tell."""
     edge, first = max(0, size - SPAN), min(size, SPAN)
     return 0 < size <= whole and read(0, first) == theirs(0, first) and read(edge, size - edge) == theirs(edge, size - edge)
+
+
+def is_copy(path: str, original: str) -> bool:
+    """Whether one of two files is the beginning of the other, as far as can be told."""
+    try:
+        read, size, fd = opened(original)
+    except OSError:  # nothing stands there
+        return False
+    try:
+        _, whole, other = opened(path)
+    except OSError:  # gone again
+        return False
+    else:
+        common = min(size, whole)
+        same_file = os.path.samestat(os.fstat(fd), os.fstat(other))
+        os.close(other)
+        return not same_file and begins_with(path, read, common)
+    finally:
+        os.close(fd)
 
 
 def begins_with(path: str, read: Read, size: int) -> bool:
