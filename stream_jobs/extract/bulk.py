@@ -16,7 +16,8 @@ from stream_jobs.extract.reading import Span
 from stream_jobs.extract.shapes import FLOAT, INTEGER, Shape
 
 WINDOW = 512  # lines looked at once
-LEAST = 6  # lines of one form in a row before a run is tried
+FIRST = 16  # and at first
+LEAST = 3  # lines of one form in a row before a run is tried
 _NUMERIC = frozenset(b"0123456789.eE+-")
 _CLASSES: dict[str, tuple[str, type]] = {
     INTEGER: ("[0-9]++", int),

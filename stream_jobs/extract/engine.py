@@ -44,7 +44,8 @@ def extract(state: State, lines: Lines, options: Options = DEFAULT) -> tuple[Sta
                 stop = min(start + _BLOCK, bound)
                 start = stop if work.records(texts[start:stop], start) else work.one_record(text, start)
             else:
-                work.line(text, start)
+                if text and not text.isspace():
+                    work.line(text, start)
                 start += 1
                 if work.streak >= bulk.LEAST:
                     start = work.run(texts, start, bound)
@@ -69,6 +70,7 @@ class Extraction:
         self.gatherer = Gatherer(self.points)
         self.last: Line | None = None
         self.streak = 0  # lines of the last one's form in a row
+        self.window = bulk.FIRST  # lines that the next run looks at
 
     def event_file(self, records_: list[bytes]) -> None:
         """The records of a TensorBoard event file."""
@@ -166,7 +168,7 @@ class Extraction:
         found = line.match(text)
         if found is None:
             return False
-        context = self.state.context(line.stream)
+        context = self.state.contexts.get(line.stream) or self.state.context(line.stream)
         table = line.plan.table
         if context.depth or context.trace or (context.table is not table and context.table != table):
             return False
@@ -184,8 +186,10 @@ class Extraction:
         line = self.last
         if line is None or line.form is None or self.options.patterns:
             return start
-        window = texts[start : min(start + bulk.WINDOW, bound)]
+        window = texts[start : min(start + self.window, bound)]
+        full = len(window)
         window = window[: bulk.fitting(line.form, window)]
+        self.window = min(4 * self.window, bulk.WINDOW) if len(window) == full else bulk.FIRST
         if len(window) < bulk.LEAST:
             return start
         columns = bulk.read(line.form, window)
@@ -196,7 +200,7 @@ class Extraction:
         times_: list[int | None] = [None] * len(window)
         if line.form.stamp is not None:
             cut = slice(*line.form.stamp)
-            times_ = times.parse_many([text[cut] for text in window], self.options.zone_minutes)
+            times_ = [times.parse(text[cut], self.options.zone_minutes) for text in window]
         plan, context, count = line.plan, self.state.context(line.stream), len(window)
         take = plan.started if context.started else plan.always
         width = len(take.names)
@@ -260,7 +264,7 @@ class Extraction:
             if context.misses > tables.MISSES and context.table.kind != tables.CSV:
                 context.table = None
         step = _integer(strings[plan.step]) if plan.step >= 0 else None
-        epoch = numbers.read(strings[plan.epoch]) if plan.epoch >= 0 else None
+        epoch = _float(strings[plan.epoch]) if plan.epoch >= 0 else None
         if epoch is not None:
             context.epoch, context.step = epoch, step
             context.within = context.within or plan.headed
@@ -401,6 +405,13 @@ def _whole(column: list[int] | list[float], kind: type) -> list[int | None]:
     if kind is int and max(column) < 2**62:
         return column  # type: ignore[return-value]  # of integers, as its kind says
     return [int(value) if abs(value) < 2**62 and value == int(value) else None for value in column]
+
+
+def _float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return numbers.read(text)
 
 
 def _integer(text: str) -> int | None:

@@ -36,6 +36,7 @@ class Pairs:
         self.strong = True  # the words began at a boundary, not directly behind a value
         self.edge = "|"  # which
         self.after_value = False  # nothing but a unit stood between the last value and here
+        self.open = {"call": 0, "value": 0, "": 0}  # how many brackets of each kind are open
         self.brackets: list[str] = []  # what opened each open bracket: "call", "value" (behind a number) or ""
         self.repeat = False  # what follows is a best value so far, told before
         self.split = ""  # train, valid, … standing alone before a counter
@@ -57,7 +58,7 @@ class Pairs:
 
     def _step(self, at: int) -> int:
         token = self.tokens[at]
-        if "call" in self.brackets and token.text not in ("(", ")"):
+        if self.open["call"] and token.text not in ("(", ")"):
             return at + 1
         if token.kind == WORD:
             return self._word(at, token)
@@ -117,6 +118,10 @@ class Pairs:
 
     def _is_sign(self, at: int) -> bool:
         return at < len(self.tokens) and self.tokens[at].kind == PUNCT and self.tokens[at].text in ":="
+
+    def _push(self, kind: str) -> None:
+        self.brackets.append(kind)
+        self.open[kind] += 1
 
     def _boundary(self) -> None:
         if self.words:
@@ -208,12 +213,12 @@ class Pairs:
             return 2
         elif self._named_behind(at):
             return at + 1
-        elif numbers.is_rate(token.text) and "value" not in self.brackets:
+        elif numbers.is_rate(token.text) and not self.open["value"]:
             self._rate(token, token.text)
             return at + 1
         elif at + 1 < len(self.tokens) and self.tokens[at + 1].kind == WORD and self.tokens[at + 1].space == 1:
             unit = self.tokens[at + 1].text
-            if numbers.is_rate(unit) and "value" not in self.brackets and (self.colons or not self._is_sign(at + 2)):
+            if numbers.is_rate(unit) and not self.open["value"] and (self.colons or not self._is_sign(at + 2)):
                 self._rate(token, unit)
                 return at + 2
         self._after()
@@ -292,7 +297,7 @@ class Pairs:
             return self._open_square(at)
         if char in "])}":
             if self.brackets:
-                self.brackets.pop()
+                self.open[self.brackets.pop()] -= 1
             was_value = self.after_value
             self._boundary()
             self.edge = char
@@ -329,13 +334,13 @@ class Pairs:
                 self.reading.side = True
             return at + 3
         if self.words and token.space == 0:
-            self.brackets.append("call")
+            self._push("call")
             return at + 1
         if self.words and close is not None and self.tokens[close - 1].text in ("ms", "s", "MB", "GB", "sec", "seconds"):
             end = self.tokens[close].end
             if len(self.titles) < 16:
                 self.titles.append(self.text[self.words[0].start : end])
-        self.brackets.append("value" if self.after_value else "")
+        self._push("value" if self.after_value else "")
         value = self.after_value
         self._boundary()
         self.after_value = value
@@ -360,7 +365,7 @@ class Pairs:
                 if self._bare_brackets(at, inside, close):
                     self._boundary()
                     return close + 1
-        self.brackets.append("")
+        self._push("")
         self._boundary()
         return at + 1
 
@@ -425,7 +430,7 @@ class Pairs:
                     self._named(inside, name, number, rule + " in a call")
                 elif number.kind == WORD and (value := numbers.word_value(number.text)) is not None and name is not None:
                     self._add(name, value, rule + " in a call")
-                self.brackets.append("call")
+                self._push("call")
                 self._after()
                 return inside + 1
         value = numbers.word_value(token.text)
@@ -458,7 +463,7 @@ class Pairs:
             string = self._string(name)
             if following.kind == NUM and names.is_metric(string) and token.text == "[":
                 self._add(name, Span(following.start, following.end), rule + ", first of a list")
-                self.brackets.append("call")
+                self._push("call")
                 self._after()
                 return at + 2
             if self._count(name, following, "counter in brackets"):
@@ -539,7 +544,7 @@ class Pairs:
         string = self._string(name)
         if names.is_never(string) or names.is_count(string):
             return
-        if "" in self.brackets and not names.is_metric(string) and self._is_position(name, value):
+        if self.open[""] and not names.is_metric(string) and self._is_position(name, value):
             return
         if token is not None and token.text and numbers.is_rate(token.text):
             self.last_rate, self._last_unit = len(self.reading.pairs), token.text

@@ -120,8 +120,7 @@ def plan_for(body: str, table: tables.Table | None) -> tuple[Plan, Shape]:
     """The plan of this text, inside this open table, and its shape."""
     form = shape(body)
     if len(body) > _LONGEST:
-        literal = _literal(form, table)
-        return _make(form, literal, table), form
+        return _make(form, frozenset(range(1, len(form.parts), 2)), table), form
     canonical = form.text()
     literal_key = (table, canonical)
     known = _literals.get(literal_key)

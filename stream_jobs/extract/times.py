@@ -35,11 +35,32 @@ _DAY_FIRST = re.compile(
 )
 _NUMBER = re.compile(r"[0-9]{9,19}(?:\.[0-9]+)?")
 _MONTHS = {name: i + 1 for i, name in enumerate(_MONTH[3:-1].split("|"))}
+_HEAD = re.compile(r"[0-9]{4}[-/.][0-9]{2}[-/.][0-9]{2}[T\s_][0-9]{2}:[0-9]{2}:")
 EARLIEST, LATEST = 631152000000, 4102444800000  # 1990 to 2100: a log from outside was written by a wrong clock
 
 
 def parse(text: str, zone_minutes: int = 0) -> int | None:
     """Milliseconds since the epoch, UTC; None for what names no possible moment."""
+    second, part = text[17:19], text[19:]
+    if text[16:17] == ":" and second.isdigit() and second < "60":  # most stamps: a minute that was read before
+        if part == "" or part == "Z":
+            minute = _minute(text[:17], 0 if part else zone_minutes)
+            if minute is not None:
+                return minute + int(second) * 1000
+        elif len(part) == 4 and part[0] in ",." and part[1:].isdigit():
+            minute = _minute(text[:17], zone_minutes)
+            if minute is not None:
+                return minute + int(second) * 1000 + int(part[1:])
+    return _parse(text, zone_minutes)
+
+
+@lru_cache(4096)
+def _minute(head: str, zone_minutes: int) -> int | None:
+    """The beginning of the minute of `2025-10-07 08:08:`; None where it is no such thing."""
+    return _parse(head + "00", zone_minutes) if _HEAD.fullmatch(head) else None
+
+
+def _parse(text: str, zone_minutes: int) -> int | None:
     text = text.strip()
     if _NUMBER.fullmatch(text):
         return _number(text)
@@ -62,26 +83,6 @@ def parse(text: str, zone_minutes: int = 0) -> int | None:
         day, name, year, hour, minute, second, part = found.groups()
         return _moment(year, str(_MONTHS[name]), day, hour, minute, second, part, zone_minutes)
     return None
-
-
-def parse_many(texts: list[str], zone_minutes: int = 0) -> list[int | None]:
-    """`parse` of each; of stamps in the same minute only the first is read whole."""
-    minutes: dict[str, int | None] = {}
-    out: list[int | None] = []
-    for text in texts:
-        head, part, tail = text[:17], text[17:20], text[20:]
-        if text[16:17] != ":" or not (tail.isdigit() and len(tail) == 3 and part[:2].isdigit() and part[2] in ",."):
-            out.append(parse(text, zone_minutes))
-            continue
-        if head not in minutes:
-            minutes[head] = parse(head + "00", zone_minutes)
-        minute = minutes[head]
-        seconds = int(part[:2])
-        if minute is None or seconds > 60:
-            out.append(parse(text, zone_minutes))
-        else:
-            out.append(minute + seconds * 1000 + int(tail))
-    return out
 
 
 def _number(text: str) -> int | None:
