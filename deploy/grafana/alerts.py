@@ -53,6 +53,7 @@ class Rule:
                 "summary": self.summary,
                 "description": f"{{{{ .Values.A.Value }}}} {self.unit}",
                 "__dashboardUid__": "trainwire-fleet",
+                "__panelId__": "2",  # the list of tasks
             },
             "isPaused": False,
             "data": [

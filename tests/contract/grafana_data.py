@@ -16,42 +16,13 @@ from typing import Any
 from clickhouse_connect.driver.client import Client
 
 from schemas.columns import TABLES
+from tests.contract.grafana_names import NAMES
 from tests.contract.grafana_rules import Range
 
 V1, V2 = 1 << 32, 2 << 32  # revisions
 LONG = 1_000_000  # points of one metric
 BULK = 10_000  # tasks that are only there
 HOUR = 3_600_000
-
-# Names that mean something to SQL, to Grafana or to neither (faults.md B55).
-NAMES = [
-    "d'arc",
-    "a--b",
-    "x;y",
-    "100%",
-    "back\\slash",
-    "$__all",
-    "a,b",
-    "{z}",
-    "new\nline",
-    "❤ emoji",
-    "n" * 300,
-    "%27",
-    "$__timeFilter(x)",
-]
-# What somebody types into a box to see what happens.
-TYPED = [
-    "') OR 1=1 --",
-    "\\') OR 1=1 --",
-    "'; DROP TABLE points; --",
-    "$__timeFilter(time)",
-    "${task_id}",
-    "/*",
-    "--",
-    "%",
-    "\\",
-    "'",
-]
 
 
 @dataclasses.dataclass(frozen=True)

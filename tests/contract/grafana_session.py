@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from clickhouse_connect.driver.client import Client
 
-from tests.contract.grafana_data import NAMES, Data
+from tests.contract.grafana_data import Data
+from tests.contract.grafana_names import NAMES
 from tests.contract.grafana_rules import Case, Range, Value, cases, expand
 
 CASES = cases()

@@ -10,7 +10,8 @@ from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from schemas.columns import TABLES
-from tests.contract.grafana_data import BULK, NAMES, TYPED
+from tests.contract.grafana_data import BULK
+from tests.contract.grafana_names import NAMES, TYPED
 from tests.contract.grafana_rules import FOLDER, Case, Range, all_panels
 from tests.contract.grafana_session import CASES, Grafana, axis_of, encoded, milliseconds, plain
 
@@ -68,28 +69,29 @@ def test_b29_the_data_source_has_one_uid_everywhere() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_b55_a_metric_of_any_name_is_drawn_alone(name: str, grafana: Grafana) -> None:
-    options = {row["label"]: row["value"] for row in grafana.ask("task: $metric", task_id="names")}
-    assert options[name] == encoded(name)
-    for where in ("task: ${metric:text} by step", "task: Metrics by time", "task: Latest values"):
-        rows = grafana.ask(where, task_id="names", metric=[name])
-        assert {row.get("series", row.get("metric")) for row in rows} == {name}
+    rows = grafana.ask("task: ${metric:text} by step", task_id="names", metric=[name])
+    assert {row["series"] for row in rows} == {name}
     place = NAMES.index(name)
     values = [row["value"] for row in grafana.ask("compare: ${metric:text} by step", task_ids=["names"], metric=[name])]
     assert values == [place] * 3
-    best = grafana.ask("compare: Best, last and least", task_ids=["names"], metric=[name])
-    assert [(row["task"], row["best"]) for row in best] == [("names", place)]
 
 
 def test_b55_metrics_of_any_name_are_drawn_together(grafana: Grafana) -> None:
-    rows = grafana.ask("task: ${metric:text} by step", task_id="names", metric=NAMES)
-    assert {row["series"] for row in rows} == set(NAMES)
+    options = {row["label"]: row["value"] for row in grafana.ask("task: $metric", task_id="names")}
+    assert options == {name: encoded(name) for name in NAMES}
+    for where in ("task: ${metric:text} by step", "task: Metrics by time", "task: Latest values"):
+        rows = grafana.ask(where, task_id="names", metric=NAMES)
+        assert {row.get("series", row.get("metric")) for row in rows} == set(NAMES)
+    best = grafana.ask("compare: Best, last and least", task_ids=["names"], metric=["back\\slash"])
+    assert [(row["task"], row["best"]) for row in best] == [("names", NAMES.index("back\\slash"))]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_b55_an_owner_of_any_name_finds_its_tasks(name: str, grafana: Grafana) -> None:
+def test_b55_an_owner_of_any_name_finds_its_tasks(grafana: Grafana) -> None:
     options = {row["label"]: row["value"] for row in grafana.ask("fleet: $owner")}
-    rows = grafana.ask("fleet: Tasks, newest first", owner=[options[name]])
-    assert [row["task"] for row in rows] == [f"owned-{NAMES.index(name)}"]
+    assert set(NAMES) < set(options)
+    for some in (NAMES, ["d'arc"], ["back\\slash", "a,b"]):
+        rows = grafana.ask("fleet: Tasks, newest first", owner=[options[name] for name in some])
+        assert {row["task"] for row in rows} == {f"owned-{NAMES.index(name)}" for name in some}
 
 
 @pytest.mark.parametrize("text", [*NAMES, *TYPED])
@@ -97,9 +99,14 @@ def test_b55_typed_text_is_only_text(text: str, grafana: Grafana) -> None:
     """It finds what holds it and changes nothing; an empty box finds all."""
     truth = {"names"} if text in ("d'arc", "%", "\\", "'", "100%") else set()  # its name is d'arc \\ 100% 学習
     assert {row["value"] for row in grafana.ask("task: $task_id", search=text)} == truth
-    assert {row["task"] for row in grafana.ask("pipeline: Files with bytes missing", search=text)} == set()
     assert grafana.ask("task: Log", task_id="edges", line=text, span=grafana.data.edges) == []
+
+
+def test_b55_typed_text_finds_what_holds_it(grafana: Grafana) -> None:
     assert len(grafana.ask("task: Log", task_id="edges", line="LINE", span=grafana.data.edges)) == 4
+    for text in ("'", "\\') OR 1=1 --"):
+        assert grafana.ask("pipeline: Files with bytes missing", search=text) == []
+    assert {row["task"] for row in grafana.ask("pipeline: Files with bytes missing", search="GAP")} == {"gaps"}
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if OF_ONE_TASK.search(case.sql)], ids=str)
