@@ -3,13 +3,12 @@
 # prints that folder. Keyed on everything that decides what comes out, so that a changed recipe builds anew.
 #   k8sbins    etcd v3.7.0; kube-apiserver, kube-controller-manager, kube-scheduler, kubelet, kube-proxy and kubectl v1.37.2;
 #              cri-sweep: one static binary, each program by the name that it is called by
-#   coredns    v1.14.7 with the plugins of a cluster's names, and no others
 #   pause.tar  the pause container's image
 # containerd 1.6, runc, the CNI plugins and iptables are Debian 12's (install.sh).
 # About 1,800 CPU seconds cold; GOMAXPROCS and nice(1) of the caller decide how much it takes of the machine.
 set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd); cd "$HERE"
-KEY=$(cat build.sh go.mod go.sum cmd/k8sbins/main.go dns/go.mod dns/go.sum dns/main.go pause/main.go image.py | sha256sum | cut -c1-16)
+KEY=$(cat build.sh go.mod go.sum cmd/k8sbins/main.go pause/main.go image.py | sha256sum | cut -c1-16)
 CACHE=${TRAINWIRE_TEST_KUBERNETES_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/trainwire/kubernetes}
 OUT=$CACHE/$KEY
 if [ -f "$OUT/.built" ]; then echo "$OUT"; exit 0; fi
@@ -23,7 +22,6 @@ done
 export CGO_ENABLED=0 GOFLAGS="-mod=readonly -buildvcs=false"
 go build -trimpath -ldflags "$LD" -o "$OUT/k8sbins" ./cmd/k8sbins >&2
 for n in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl cri-sweep; do ln -sf k8sbins "$OUT/$n"; done
-(cd dns && go build -trimpath -ldflags "-s -w" -o "$OUT/coredns" .) >&2
 (cd pause && go build -trimpath -ldflags "-s -w" -o "$OUT/pause" .) >&2
 python3 image.py localhost/pause:latest "$OUT/pause.tar" /pause "$OUT/pause=/pause"
 touch "$OUT/.built"
