@@ -31,6 +31,7 @@ def main() -> None:
     log = logs.setup("worker")
     for noisy in ("faust", "mode", "aiokafka", "kafka"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))
+    logging.getLogger("clickhouse_connect").setLevel(logging.ERROR)  # each failed request; the sink says it once
     code = EXIT_OK
     try:
         code = asyncio.run(_run(load(Settings, os.environ), log))
