@@ -35,7 +35,7 @@ demo: setup ## two real training tasks, followed live; CHECK=1 compares all with
 .PHONY: test
 test: setup lint ## set up, then all tests, on a real broker, the real engine and a real browser
 	@tests/browser/install.sh
-	@$(BIN)/pytest -q
+	@$(BIN)/pytest -q --ignore tests/kubernetes
 
 .PHONY: test-unit
 test-unit: .venv/.ready ## the tests that need no service
@@ -57,6 +57,11 @@ test-containers: .venv/.ready ## the contract tests, with broker and store in co
 	[ $$began = 0 ] || trap 'kill $$(cat $(DOCKER_STATE)/docker.pid)' EXIT; \
 	deploy/docker/standin/build.sh $(HOME)/.cache/trainwire; \
 	$(BIN)/pytest -q tests/contract
+
+.PHONY: test-kubernetes
+test-kubernetes: setup ## viewers as pods on a real node; the first time it builds one, 15 to 30 minutes
+	@tests/browser/install.sh
+	@$(BIN)/pytest -q tests/kubernetes
 
 .PHONY: lint
 lint: .venv/.ready ## style, types, direction of imports

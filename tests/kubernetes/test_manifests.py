@@ -1,4 +1,4 @@
-"""What deploy/kubernetes ships, asked of a real API server: every field known, and the gateway's rights are enough and no more."""
+"""What deploy/kubernetes ships, asked of a real API server: every field known; the gateway's rights are enough, and no more."""
 
 from __future__ import annotations
 
