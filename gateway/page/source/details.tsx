@@ -17,12 +17,12 @@ export function Events({ events, onLine }: { events: TaskEvent[]; onLine: (file:
       {events.length === 0 && <p class="empty">Nothing yet.</p>}
       <ol>
         {shown.map((event) => (
-          <li key={`${event.file_id}@${event.offset}.${event.place}.${event.kind}`} class={`${event.kind} ${event.fields.status ?? ""}`}>
+          <li key={`${event.file_id}@${event.offset}.${event.place}.${event.kind}`} class={`is-${event.fields.status ?? event.kind}`}>
             <time>{format.moment(event.time_ms)}</time>
             <button class="link" title="Show the log there" onClick={() => onLine(event.file_id, event.offset)}>
               {words(event)}
             </button>
-            <span class="muted">
+            <span class="muted" title={`attempt ${event.attempt}, rank ${event.rank}`}>
               {event.attempt}:{event.rank}
             </span>
           </li>

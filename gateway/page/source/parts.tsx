@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import * as format from "./format";
-import type { Task } from "./api";
+import { get, type Task } from "./api";
 
 /** The time, again every second. */
 export function useNow(): number {
@@ -58,13 +58,43 @@ export function Notice({ text }: { text: string }) {
   ) : null;
 }
 
-export function Header({ children }: { children?: preact.ComponentChildren }) {
+export function Header({ here }: { here: "tasks" | "task" }) {
   return (
     <header class="top">
       <a class="brand" href="tasks">
         trainwire
       </a>
-      {children}
+      <nav aria-label="Pages">
+        <a href="tasks" aria-current={here === "tasks" ? "page" : undefined}>
+          Tasks
+        </a>
+        <a href="viewers">Viewers</a>
+      </nav>
     </header>
+  );
+}
+
+interface Tool {
+  name: string;
+  title: string;
+}
+
+/** Other tools that show this task, each at its stable address. Without an answer there are none to offer. */
+export function Tools({ task }: { task: string }) {
+  const [tools, setTools] = useState<Tool[]>([]);
+  useEffect(() => {
+    get<{ tools: Tool[] }>("tools").then(
+      (found) => setTools(found.tools.filter((tool) => tool.name !== "page")),
+      () => setTools([]),
+    );
+  }, []);
+  return (
+    <>
+      {tools.map((tool) => (
+        <a key={tool.name} class="tool" href={`view/${task}/${tool.name}/`} target="_blank" rel="noopener">
+          Open in {tool.title}
+        </a>
+      ))}
+    </>
   );
 }

@@ -7,7 +7,7 @@ import { Attempts, Events, Parameters, Trust } from "./details";
 import * as format from "./format";
 import { Live } from "./live";
 import { Log } from "./log";
-import { eta, Header, Notice, Progress, Status, useNow } from "./parts";
+import { eta, Header, Notice, Progress, Status, Tools, useNow } from "./parts";
 import { useView } from "./route";
 
 const SILENT = 45_000; // ms: four heartbeats were missed
@@ -113,7 +113,7 @@ export function TaskPage({ id }: { id: string }) {
   if (fault && !detail) {
     return (
       <>
-        <Header />
+        <Header here="task" />
         <main class="fault">
           <h1>{fault.status === 404 ? "No such task" : "Not now"}</h1>
           <p>{fault.message}</p>
@@ -128,11 +128,7 @@ export function TaskPage({ id }: { id: string }) {
   };
   return (
     <>
-      <Header>
-        <nav aria-label="Where">
-          <a href="tasks">Tasks</a>
-        </nav>
-      </Header>
+      <Header here="task" />
       <Notice text={problem} />
       <main class="task">
         <Head id={id} detail={detail} />
@@ -187,6 +183,9 @@ function Head({ id, detail }: { id: string; detail: TaskDetail | undefined }) {
       <div class="title">
         <h1>{task.name || task.task_id}</h1>
         <Status status={task.status} />
+        <span class="tools">
+          <Tools task={id} />
+        </span>
       </div>
       <p class="sub">
         {task.name && <code>{task.task_id}</code>}

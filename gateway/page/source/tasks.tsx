@@ -63,7 +63,7 @@ export function TasksPage() {
   const all = Object.values(counts).reduce((sum, n) => sum + n, 0);
   return (
     <>
-      <Header />
+      <Header here="tasks" />
       <Notice text={problem} />
       <main class="tasks">
         <div class="bar">
