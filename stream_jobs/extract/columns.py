@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain, repeat
+from typing import Any
 
 import orjson
 
 from stream_jobs.extract import numbers
-from stream_jobs.extract.rows import Points
+from stream_jobs.extract.rows import Points, spread
 
 
 class Gatherer:
@@ -31,20 +32,34 @@ class Gatherer:
         if not self.rows:
             return
         points = self.points
-        lines, names, steps, epochs, times, sources = zip(*self.rows, strict=True)
+        lines, names, steps, epochs, times, sources = map(list, zip(*self.rows, strict=True))
         counts = list(map(len, names))
         values = _values(self.raw)
         for at, constant in self._constants:
             values[at] = constant
-        points.line += chain.from_iterable(map(repeat, lines, counts))
-        points.index += chain.from_iterable(map(range, counts))
-        points.name += chain.from_iterable(names)
         points.value += values
-        points.step += chain.from_iterable(map(repeat, steps, counts))
-        points.epoch += chain.from_iterable(map(repeat, epochs, counts))
-        points.time += chain.from_iterable(map(repeat, times, counts))
-        points.source += chain.from_iterable(map(repeat, sources, counts))
-        self.rows, self.raw, self._constants = [], [], []
+        points.name += chain.from_iterable(names)
+        total, width = len(values), counts[0]
+        if counts.count(width) == len(counts):
+            points.index += list(range(width)) * len(counts)
+            columns = [spread(column, width) for column in (lines, steps, epochs, times, sources)]
+        else:
+            points.index += chain.from_iterable(map(range, counts))
+            columns = [_repeated(column, counts, total) for column in (lines, steps, epochs, times, sources)]
+        kept: list[list[Any]] = [points.line, points.step, points.epoch, points.time, points.source]
+        for column, more in zip(kept, columns, strict=True):
+            column += more
+        self.rows.clear()
+        self.raw.clear()
+        self._constants.clear()
+
+
+def _repeated(column: list[Any], counts: list[int], total: int) -> list[Any]:
+    """Each value as often as its line has points."""
+    first = column[0]
+    if column.count(first) == len(column) and first == first:
+        return [first] * total
+    return list(chain.from_iterable(map(repeat, column, counts)))
 
 
 def _values(raw: list[str]) -> list[float]:

@@ -39,16 +39,11 @@ def extract(state: State, lines: Lines, options: Options = DEFAULT) -> tuple[Sta
     start = 0
     for bound in [*sorted(lines.continuations), len(texts)]:
         while start < bound:
-            text = texts[start]
-            if text.startswith(records.PREFIX):
+            if texts[start].startswith(records.PREFIX):
                 stop = min(start + _BLOCK, bound)
-                start = stop if work.records(texts[start:stop], start) else work.one_record(text, start)
+                start = stop if work.records(texts[start:stop], start) else work.one_record(texts[start], start)
             else:
-                if text and not text.isspace():
-                    work.line(text, start)
-                start += 1
-                if work.streak >= bulk.LEAST:
-                    start = work.run(texts, start, bound)
+                start = work.lines(texts, start, bound)
         start = bound + 1
     work.gatherer.flush()
     return work.state, work.points, work.events
@@ -69,7 +64,7 @@ class Extraction:
         self.events = Events()
         self.gatherer = Gatherer(self.points)
         self.last: Line | None = None
-        self.streak = 0  # lines of the last one's form in a row
+        self.before: Line | None = None  # the form of the line before it
         self.window = bulk.FIRST  # lines that the next run looks at
 
     def event_file(self, records_: list[bytes]) -> None:
@@ -111,35 +106,94 @@ class Extraction:
             if not math.isfinite(points.value[i]):
                 self._non_finite(points.name[i], points.value[i], index, points.step[i], points.time[i])
 
+    def lines(self, texts: list[str], start: int, bound: int) -> int:
+        """Lines up to the next record; gives back the index of the first not read.
+
+        A form that was seen before is read by its regular expression: first the form that followed the last two forms
+        when they were last seen.
+        """
+        contexts, rows, raw = self.state.contexts, self.gatherer.rows, self.gatherer.raw
+        zone, taught_ = self.options.zone_minutes, bool(self.options.patterns)
+        last, before = self.last, self.before
+        streak, index = 0, start
+        while index < bound:
+            text = texts[index]
+            guess = None
+            if last is not None and not taught_:
+                guess = last.follows.get(before) or last.follow
+                found = guess.match(text) if guess is not None else None
+                context = contexts.get(guess.stream) if found is not None and guess is not None else None
+                if context is not None and found is not None and guess is not None:
+                    if guess.quick and context.table is None and not context.depth and not context.trace:
+                        groups = found.groups()
+                        time = times.parse(groups[0], zone) if guess.stamped else None
+                        step = _integer(groups[guess.step]) if guess.step >= 0 else None
+                        if guess.epoch >= 0:
+                            epoch = context.epoch = _float(groups[guess.epoch])
+                            context.step = step
+                            context.within = context.within or guess.plan.headed
+                        else:
+                            epoch = context.epoch
+                            if step is None:
+                                step = context.step
+                            else:
+                                context.step = step
+                        plan = guess.plan
+                        if context.started:
+                            kept, pick = plan.started.names, guess.started
+                        else:
+                            kept, pick = plan.always.names, guess.always
+                            context.started = plan.evidence
+                        if kept:
+                            rows.append((index, kept, step, epoch, time, plan.source))
+                            raw += pick(groups)
+                    elif not self._read(guess, text, index):
+                        guess = None
+                else:
+                    guess = None
+            index += 1
+            if guess is not None:
+                streak = streak + 1 if guess is last and guess.form is not None else 0
+                before, last = last, guess
+                if streak >= bulk.LEAST:
+                    index, streak = self.run(guess, texts, index, bound)
+                continue
+            streak = 0
+            if text.startswith(records.PREFIX):
+                index -= 1
+                break
+            if not text or text.isspace() or (taught_ and self._taught(text, index - 1)):
+                continue
+            form = self._another(text, index - 1)
+            if form is not None:
+                if last is not None:
+                    last.follow = form
+                    if len(last.follows) >= _HINTS:
+                        last.follows.clear()
+                    last.follows[before] = form
+                before, last = last, form
+        self.last, self.before = last, before
+        return index
+
     def line(self, text: str, index: int) -> None:
-        """Any other line. A form that was seen before is read by its regular expression."""
-        if self.options.patterns and self._taught(text, index):
-            self.streak = 0
+        """One line, whatever it begins with."""
+        if not text or text.isspace() or (self.options.patterns and self._taught(text, index)):
             return
-        last = self.last
-        guess = last.follow if last is not None else None
-        if guess is not None and self._read(guess, text, index):
-            self.streak = self.streak + 1 if guess is last and guess.form is not None else 0
-            self.last = guess
-            return
-        self.streak = 0
+        self._another(text, index)
+
+    def _another(self, text: str, index: int) -> Line | None:
+        """A line that was not as guessed: one of the file's forms, or a new one. Gives back the form."""
         hints = self.state.hints
         for place, hint in enumerate(hints):
-            if hint is not guess and self._read(hint, text, index):
+            if self._read(hint, text, index):
                 if place > 3:
                     hints.insert(0, hints.pop(place))
-                break
-        else:
-            found = self._slow(text, index)
-            if found is None:
-                return
-            hint = found
-            if hint not in hints:
-                hints.insert(0, hint)
-                del hints[_HINTS:]
-        if last is not None:
-            last.follow = hint
-        self.last = hint
+                return hint  # type: ignore[no-any-return]  # hints are forms
+        form = self._slow(text, index)
+        if form is not None and form not in hints:
+            hints.insert(0, form)
+            del hints[_HINTS:]
+        return form
 
     def _taught(self, text: str, index: int) -> bool:
         """Read the text by the task's own patterns, the first that finds something."""
@@ -180,23 +234,23 @@ class Extraction:
         self._apply(context, line.plan, strings, text, index, time, line.level)
         return True
 
-    def run(self, texts: list[str], start: int, bound: int) -> int:
-        """After several lines of one form: read those that follow at once; gives back the index of the first not read."""
-        self.streak = 0
-        line = self.last
-        if line is None or line.form is None or self.options.patterns:
-            return start
+    def run(self, line: Line, texts: list[str], start: int, bound: int) -> tuple[int, int]:
+        """After several lines of one form: read those that follow at once.
+
+        Gives back the index of the first not read, and of how many lines the streak is now.
+        """
+        if line.form is None:
+            return start, 0
         window = texts[start : min(start + self.window, bound)]
         full = len(window)
         window = window[: bulk.fitting(line.form, window)]
         self.window = min(4 * self.window, bulk.WINDOW) if len(window) == full else bulk.FIRST
         if len(window) < bulk.LEAST:
-            return start
+            return start, 0
         columns = bulk.read(line.form, window)
         if columns is None:
             line.form = None  # numbers such as 007, which JSON does not know: line by line, then
-            return start
-        self.streak = bulk.LEAST
+            return start, 0
         times_: list[int | None] = [None] * len(window)
         if line.form.stamp is not None:
             cut = slice(*line.form.stamp)
@@ -223,7 +277,7 @@ class Extraction:
                 column = columns[slot]
                 values[place::width] = column if kinds[slot] is float else list(map(float, column))
             self.points.extend(start, count, take.names, values, steps, epochs, times_, plan.source)
-        return start + count
+        return start + count, bulk.LEAST
 
     def _slow(self, text: str, index: int) -> Line | None:
         """Read a line anew; gives back its form where that is worth remembering."""
@@ -243,7 +297,8 @@ class Extraction:
             return None
         plan, form = plans.plan_for(body, context.table)
         plan.uses += 1
-        line = plans.line_for(plan, text, prefix) if plan.uses >= _REMEMBER and plans.is_kept(body) else None
+        known = plan.uses >= _REMEMBER and plans.is_kept(body) and not text.startswith(records.PREFIX)
+        line = plans.line_for(plan, text, prefix) if known else None
         if line is None or not self._read(line, text, index):
             self._apply(context, plan, plans.strings(plan, form), text, index, time, prefix.level)
         return line

@@ -74,7 +74,13 @@ class Line:
     match: Callable[[str], re.Match[str] | None]
     form: bulk.Form | None = None  # for runs of it
     streak: int = 0  # lines of this form in a row, in the run that is being read
+    step: int = -1  # group of the step, of the epoch
+    epoch: int = -1
+    quick: bool = False  # gives points and counters, nothing else, outside tables
+    always: Callable[[Sequence[str]], Sequence[str]] = tuple  # the values among the groups
+    started: Callable[[Sequence[str]], Sequence[str]] = tuple
     follow: Line | None = None  # the form that came after this one when it was last seen: worth a guess
+    follows: dict[Line | None, Line] = field(default_factory=dict)  # and after the one before and this one
 
 
 def line_for(plan: Plan, text: str, prefix: Prefix) -> Line:
@@ -94,6 +100,13 @@ def line_for(plan: Plan, text: str, prefix: Prefix) -> Line:
                 bulk.form_of(head, bare, stamp, shape(text[prefix.end :]), plan.literal, plan.spans) if bare is not None else None
             )
         line = plan.lines[source] = Line(plan, prefix.stream, prefix.level, prefix.stamp is not None, match, form)
+        if plan.simple and plan.table is None and prefix.level not in ("WARNING", "WARN"):
+            behind = int(line.stamped)  # the stamp's group comes first
+            line.quick = True
+            line.step = plan.step + behind if plan.step >= 0 else -1
+            line.epoch = plan.epoch + behind if plan.epoch >= 0 else -1
+            line.always = _picker(tuple(slot + behind for slot in plan.always.slots))
+            line.started = _picker(tuple(slot + behind for slot in plan.started.slots))
     return line
 
 
@@ -360,7 +373,11 @@ def _take(pairs: list[tuple[str, Span | float]], slot: dict[Span, int]) -> Take:
 def _picker(slots: tuple[int, ...]) -> Callable[[Sequence[str]], Sequence[str]]:
     if slots and slots == tuple(range(slots[0], slots[0] + len(slots))):
         return itemgetter(slice(slots[0], slots[0] + len(slots)))
-    return itemgetter(*slots) if len(slots) > 1 else tuple
+    return itemgetter(*slots) if len(slots) > 1 else _nothing
+
+
+def _nothing(_: Sequence[str]) -> Sequence[str]:
+    return ()
 
 
 def _regex(form: Shape, literal: frozenset[int], spans: tuple[Span, ...]) -> str:
