@@ -15,6 +15,7 @@ from producers.shipper.care import Care
 from producers.shipper.discovery import Found
 from producers.shipper.followed import Followed
 from producers.shipper.identity import Read
+from runtime.errors import TemporaryError
 
 log = logging.getLogger("trainwire-shipper.copies")
 
@@ -107,7 +108,10 @@ class Copies:
         A file that holds all that was read of an original is its copy if that is away or has lost it since. While the
         original stands there unchanged, a longer file is no copy any more: somebody writes to it.
         """
-        theirs = self._care.read(original)
+        try:
+            theirs = self._care.read(original)
+        except (OSError, TemporaryError):  # it is away, or in trouble of its own: what was read of it must do
+            theirs = None
         fd = self._care.handles.held(original)
         whole = os.fstat(fd).st_size if fd is not None else 0
         if theirs is not None and locate.equal(theirs, whole, read, size):

@@ -65,6 +65,10 @@ class KafkaPublisher:
         self._bug: Exception | None = None
         self._closing = threading.Event()
         self._limiter = LogLimiter()
+        self._last_word = LastWord()
+        library = logging.getLogger("kafka")
+        library.addHandler(self._last_word)
+        library.propagate = log.isEnabledFor(logging.DEBUG)  # else an hour without a broker is a thousand lines
         self._thread = threading.Thread(target=self._run, name="publish", daemon=True)
         self._thread.start()
 
@@ -145,14 +149,18 @@ class KafkaPublisher:
             self._results.append((token, result))
 
     def _complain(self, error: BaseException) -> None:
-        self._problem = f"{', '.join(self._settings.bootstrap)}: {error} ({_advice(error, self._settings)})"
+        reason = str(error)
+        if isinstance(error, kafka_errors.KafkaTimeoutError) and self._last_word.text:
+            reason = f"{reason}: {self._last_word.text}"  # "unable to bootstrap" alone says nothing
+        self._problem = f"{reason} ({_advice(error, reason, self._settings)})"
         if self._limiter.due(time.monotonic()):
-            log.warning("cannot deliver to the broker, trying on: %s", self._problem)
+            log.warning("cannot deliver to the broker at %s, trying on: %s", ", ".join(self._settings.bootstrap), self._problem)
 
     def _connect(self) -> KafkaProducer | None:
         """A connected producer, however long it takes; None when closed before."""
         backoff, failures = Backoff(), 0
         while not self._closing.is_set():
+            self._last_word.text = ""
             try:
                 producer = KafkaProducer(**producer_options(self._settings, self._client_id))
                 try:
@@ -207,8 +215,21 @@ def producer_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
     }
 
 
-def _advice(error: BaseException, settings: KafkaSettings) -> str:
-    if isinstance(error, kafka_errors.SaslAuthenticationFailedError | kafka_errors.UnsupportedSaslMechanismError):
+class LastWord(logging.Handler):
+    """Keeps the last error that kafka-python logged: its exceptions do not say why a connection failed."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.text = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if "Bootstrap failed" not in message:  # which only repeats the exception
+            self.text = message[:300]
+
+
+def _advice(error: BaseException, reason: str, settings: KafkaSettings) -> str:
+    if isinstance(error, kafka_errors.UnsupportedSaslMechanismError) or "SaslAuthenticationFailed" in reason:
         return "check TRAINWIRE_KAFKA_SASL_MECHANISM, _USERNAME and _PASSWORD"
     if isinstance(error, kafka_errors.AuthorizationError):
         return f"the broker does not let this user write to or create topic {settings.topic}: change its ACLs"
@@ -216,4 +237,6 @@ def _advice(error: BaseException, settings: KafkaSettings) -> str:
         return f"topic {settings.topic} does not exist: create it with {PARTITIONS} partitions"
     if isinstance(error, kafka_errors.MessageSizeTooLargeError):
         return f"set max.message.bytes of topic {settings.topic} to {MESSAGE_LIMIT}"
+    if "SSL" in reason or "certificate" in reason:
+        return "check TRAINWIRE_KAFKA_SECURITY_PROTOCOL and TRAINWIRE_KAFKA_SSL_CA"
     return "check TRAINWIRE_KAFKA_BOOTSTRAP and TRAINWIRE_KAFKA_SECURITY_PROTOCOL, and whether the broker runs"
