@@ -104,11 +104,15 @@ def test_a_file_rewritten_after_a_lost_checkpoint_is_another_file_from_the_diffe
     fork = dataclasses.replace(new, file_id="file~B")
     desk.worker().take(*desk.messages(old.deltas(6, "A")))
     messages = desk.messages(new.deltas(lines, "B"))
-    half = len(messages) // 2 + 1
-    for message in messages[:half]:
-        desk.worker().take(message)  # each in a life of its own: what forked is known from the store alone
+    # From the end of the old file on, each in a life of its own: there is nothing to compare with any more, and that the
+    # reading is another file is known from the store alone.
+    lives = [message for message, sent in zip(messages, new.deltas(lines, "B"), strict=True) if sent.end > len(old.content)][:4]
+    first = desk.worker()
+    first.take(*messages[: messages.index(lives[0])])
+    for message in lives:
+        desk.worker().take(message)
     last = desk.worker()
-    last.take(*messages[half - 1 :])
+    last.take(*messages[messages.index(lives[-1]) :])
     last.take(*messages)
     expected_lines = old.lines + [line for line in fork.lines if line[1] >= fork.starts[10]]
     expected_points = old.points + [point for point in fork.points if point[1] >= fork.starts[10]]

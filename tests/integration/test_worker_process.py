@@ -15,11 +15,13 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from schemas.events import Event, encode
+from tests.chaos.proxy import Proxy
 from tests.integration.worker_support import Csv, Desk, desk, rows, still
 from tests.services.fixtures import Store
 
@@ -33,10 +35,12 @@ class Running:
     """A worker process; its log is in a file that tests wait upon."""
 
     def __init__(self, environ: dict[str, str], log: Path) -> None:
-        self.log = log
+        """Its working folder is an empty one beside the log: a worker must leave nothing in it."""
+        self.log, self.folder = log, log.with_suffix("")
+        self.folder.mkdir()
         clean = {name: value for name, value in os.environ.items() if not name.startswith("TRAINWIRE_")}
         with log.open("ab") as handle:
-            self.process = subprocess.Popen([PROGRAM], env=clean | environ, stdout=handle, stderr=handle)
+            self.process = subprocess.Popen([PROGRAM], cwd=self.folder, env=clean | environ, stdout=handle, stderr=handle)
 
     def says(self, text: str, seconds: float = 40) -> str:
         """Wait until the log holds the text; the line with it."""
@@ -146,6 +150,7 @@ def test_lines_become_rows_and_a_stopped_worker_has_committed_them(line: Line) -
     assert worker.get("/healthz")[0] == 200
     assert worker.metric("worker_points_total") == 200
     assert worker.end() == 0
+    assert list(worker.folder.iterdir()) == []
     consumer = KafkaConsumer(bootstrap_servers=line.bootstrap, group_id=line.environ["TRAINWIRE_WORKER_GROUP"])
     partition = TopicPartition(line.topic, 0)
     assert consumer.committed(partition) == consumer.end_offsets([partition])[partition]
@@ -274,6 +279,25 @@ def test_a_store_that_is_away_is_waited_for_and_sigterm_ends_within_its_time(lin
     began = time.monotonic()
     worker.end()
     assert time.monotonic() - began < 12
+
+
+def test_a_store_that_hangs_does_not_hold_a_stopped_worker_and_costs_nothing(line: Line) -> None:
+    file = Csv(rows(100))
+    proxy = Proxy(urlsplit(line.desk.settings.url).port or 0)
+    try:
+        worker = line.worker(TRAINWIRE_CLICKHOUSE_URL=f"http://127.0.0.1:{proxy.port}")
+        line.send(file.deltas(5, last=50))
+        wait(lambda: len(line.desk.lines()) == 50, 60, "nothing is stored", worker.log)
+        proxy.delay(3600)
+        line.send(file.deltas(5, first=50))
+        time.sleep(2)
+        began = time.monotonic()
+        assert worker.end() == 75
+        assert time.monotonic() - began < 13  # 10 s, and what a busy machine takes to end a process
+    finally:
+        proxy.close()
+    line.worker()
+    line.shows(file)
 
 
 def test_a_broker_that_is_away_is_waited_for_and_said(line: Line) -> None:
