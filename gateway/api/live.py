@@ -49,8 +49,10 @@ async def get_live(
     ] = "",
     last_event_id: Annotated[str, Header(max_length=200_000)] = "",
 ) -> Response:
-    """Event `new`: {lines, points, events, revised, more}, with the place behind it as its id; a stream that is opened again
-    with `Last-Event-ID` goes on there, and gives nothing twice. `revised` are files whose curves are to be read again.
+    """Event `place`: nothing but the place it begins at, as its id.
+
+    Event `new`: {lines, points, events, revised, more}, with the place behind it as its id; a stream that is opened again with
+    `Last-Event-ID` goes on there, and gives nothing twice. `revised` are files whose curves are to be read again.
     Event `state`: {task, pipeline}, whole, when it changed. Event `problem`: {detail}; the stream goes on when it can.
     """
     gate: asyncio.Semaphore = request.app.state.live_gate
@@ -88,7 +90,7 @@ class Stream:
 
     async def events(self) -> AsyncIterator[str]:
         """Server-sent events, until the gateway closes or the reader leaves."""
-        yield f"retry: 1000\nid: {self._feed.coverage.cursor()}\n\n"  # a place to come back to before anything was new
+        yield "retry: 1000\n" + _event("place", {}, self._feed.coverage.cursor())  # to come back to before anything was new
         backoff = Backoff(first=0.5, most=10)
         now = time.monotonic()
         came = said = now

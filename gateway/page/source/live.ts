@@ -46,6 +46,7 @@ export class Live {
       this.ready();
       this.tell("problem", "");
     });
+    source.addEventListener("place", (event) => (this.place = event.lastEventId));
     source.addEventListener("new", (event) => {
       this.place = event.lastEventId;
       this.tell("news", JSON.parse(event.data) as News);
