@@ -68,7 +68,7 @@ class KafkaPublisher:
         self._last_word = LastWord()
         library = logging.getLogger("kafka")
         library.addHandler(self._last_word)
-        library.propagate = log.isEnabledFor(logging.DEBUG)  # else an hour without a broker is a thousand lines
+        library.propagate = False  # an hour without a broker is a thousand lines, and its debug lines hold the password
         self._thread = threading.Thread(target=self._run, name="publish", daemon=True)
         self._thread.start()
 
@@ -183,7 +183,7 @@ class KafkaPublisher:
 
     def _ensure_topic(self) -> None:
         topic = self._settings.topic
-        admin = KafkaAdminClient(**client_options(self._settings, self._client_id), bootstrap_timeout_ms=5000)
+        admin = KafkaAdminClient(**client_options(self._settings, self._client_id), bootstrap_timeout_ms=10_000)
         try:
             if topic in admin.list_topics():
                 return
@@ -208,7 +208,7 @@ def producer_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
         "request_timeout_ms": 15_000,
         "delivery_timeout_ms": 60_000,  # then it fails and is sent again from the tail's own queue
         "max_block_ms": 5_000,
-        "bootstrap_timeout_ms": 5_000,
+        "bootstrap_timeout_ms": 10_000,
         "reconnect_backoff_max_ms": 2_000,
         "allow_auto_create_topics": False,  # the broker's defaults would give it one partition and 1 MiB
         "metrics_enabled": False,
@@ -239,4 +239,9 @@ def _advice(error: BaseException, reason: str, settings: KafkaSettings) -> str:
         return f"set max.message.bytes of topic {settings.topic} to {MESSAGE_LIMIT}"
     if "SSL" in reason or "certificate" in reason:
         return "check TRAINWIRE_KAFKA_SECURITY_PROTOCOL and TRAINWIRE_KAFKA_SSL_CA"
+    if settings.security_protocol.startswith("SASL"):  # a broker may just hang up on a wrong password
+        return (
+            "check TRAINWIRE_KAFKA_BOOTSTRAP, whether the broker runs,"
+            " and TRAINWIRE_KAFKA_SASL_MECHANISM, _USERNAME and _PASSWORD: a refused login can look like this"
+        )
     return "check TRAINWIRE_KAFKA_BOOTSTRAP and TRAINWIRE_KAFKA_SECURITY_PROTOCOL, and whether the broker runs"
