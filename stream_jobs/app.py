@@ -24,6 +24,7 @@ from stream_jobs.health import Health
 from stream_jobs.ingest import Ingest
 from stream_jobs.message import Message
 from stream_jobs.pace import Pace
+from stream_jobs.rows import DAY
 from stream_jobs.settings import Settings
 from stream_jobs.watchdog import Gaps, Stall, Twin
 
@@ -32,6 +33,8 @@ log = logging.getLogger("worker")
 SESSION = 10.0  # s: a killed worker's partitions are free after it
 REBALANCE = 20.0  # s: longer than any batch takes while the store answers
 BEAT = 10.0  # s between a worker's own heartbeats in the store
+LOG_APPEND_TIME = 1  # of a message's time stamp: the broker's own clock
+MONTH = 30 * DAY
 COMMIT_EVERY = 1.0  # s: what is acknowledged and not yet committed is read again after a kill
 
 
@@ -191,7 +194,14 @@ def highwater(consumer: Any, tp: Any) -> int | None:
 
 
 def _message(raw: Any) -> Message:
-    """Faust's message; its time stamp is in seconds."""
-    arrived = round(raw.timestamp * 1000) if raw.timestamp and raw.timestamp > 0 else time.time_ns() // 1_000_000
+    """Faust's message; its time stamp is in seconds.
+
+    Where the topic carries the producers' time (CreateTime), a wrong clock could put rows where they expire at once, or
+    into months of their own: what is a day ahead or a month behind becomes now.
+    """
+    now = time.time_ns() // 1_000_000
+    arrived = round(raw.timestamp * 1000) if raw.timestamp else 0
+    if raw.timestamp_type != LOG_APPEND_TIME and not now - MONTH < arrived < now + DAY:
+        arrived = now
     headers = raw.headers.items() if isinstance(raw.headers, dict) else raw.headers or ()
     return Message(raw.topic, raw.partition, raw.offset, arrived, raw.key, raw.value, tuple(headers))

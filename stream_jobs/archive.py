@@ -30,14 +30,18 @@ class Files:
 
     def load(self, wanted: Iterable[tuple[str, str, str]]) -> list[FileLedger]:
         """Make (task, file id, reading) known, with the fork of that reading. Returns the ledgers that were loaded now."""
+        wanted = list(wanted)
         missing: dict[Key, None] = {}
+        kept: set[Key] = set()
         for task, file_id, reading in wanted:
-            file = self._files.get((task, file_id))
+            key, fork_key = (task, file_id), (task, fork_id(file_id, reading))
+            kept |= {key, fork_key}
+            file = self._files.get(key)
             if file is None:
-                missing[task, file_id] = None
-            if file is None or reading not in file.looked:
-                missing[task, fork_id(file_id, reading)] = None
-        self._drop_old(missing)
+                missing[key] = None
+            if file is None or reading not in file.looked or (reading in file.forks and fork_key not in self._files):
+                missing[fork_key] = None
+        self._drop_old(len(missing), kept)
         loaded = self._archive.load(list(missing))
         for key in missing:
             file = loaded.get(key) or FileLedger(*key)
@@ -70,11 +74,12 @@ class Files:
         file.forks[reading] = min(at, file.forks.get(reading, at))
         return fork, new
 
-    def _drop_old(self, missing: dict[Key, None]) -> None:
-        """Forget the longest-known files; everything about them can be loaded again."""
-        surplus = len(self._files) + len(missing) - self._most
-        for key in [key for key, file in self._files.items() if not file.pending][: max(surplus, 0)]:
-            del self._files[key]
+    def _drop_old(self, coming: int, kept: set[Key]) -> None:
+        """Make room: of the files not asked for, forget those first that were loaded first. All of it can be loaded again."""
+        surplus = len(self._files) + coming - self._most
+        if surplus > 0:
+            for key in [key for key in self._files if key not in kept][:surplus]:
+                del self._files[key]
 
 
 class Archive:

@@ -14,6 +14,7 @@ import stream_jobs.ingest
 import stream_jobs.ledger
 from schemas.events import FileRef
 from stream_jobs.again import Again
+from stream_jobs.archive import Files
 from stream_jobs.extract import extract
 from tests.integration.worker_support import Csv, Desk, Killed, desk, rows, still
 
@@ -288,3 +289,19 @@ def test_rotations_that_arrive_together_are_attempts_in_their_order(desk: Desk) 
     found = desk.query("SELECT file_id FROM files WHERE task_id = 'task' ORDER BY attempt")
     assert [file_id for (file_id,) in found] == [file.file_id for file in files]
     assert desk.query("SELECT count() FROM curves_stitched WHERE task_id = 'task'") == [(25,)]
+
+
+def test_files_that_had_to_be_forgotten_are_known_again_when_they_go_on(desk: Desk) -> None:
+    files = [Csv(rows(12), file_id=f"file-{number}") for number in range(5)]
+    other = Csv([(step, -value) for step, value in rows(12)], file_id="file-0")
+    worker = desk.worker()
+    worker.files = Files(worker.ingest.archive, most=3)
+    for first in range(0, 13, 4):
+        for file in files:
+            worker.take(*desk.messages(file.deltas(4, first=first, last=min(first + 4, 13))))
+        worker.take(*desk.messages(other.deltas(4, "B", first=first, last=min(first + 4, 13))))
+    fork = dataclasses.replace(other, file_id="file-0~B")
+    everything = [line for file in files for line in file.lines] + fork.lines[1:]
+    assert desk.lines() == sorted(everything)
+    assert desk.points() == sorted([point for file in files for point in file.points] + fork.points)
+    assert desk.raw("log_lines") == len(everything)

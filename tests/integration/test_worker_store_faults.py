@@ -13,7 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+import stream_jobs.pace
 from schemas.columns import TABLES
+from stream_jobs.pace import Pace
 from tests.integration.worker_support import Csv, Desk, Process, desk, rows, still
 
 __all__ = ["desk", "still"]
@@ -142,3 +144,15 @@ def test_b26_a_store_that_refuses_for_too_many_parts_is_waited_for(desk: Desk) -
     assert "log_lines" in trouble
     assert worker.sink.trouble is None
     assert desk.shows(file)
+
+
+def test_many_parts_make_the_worker_gather_longer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = desk.worker()
+    worker.take(*desk.messages(Csv(rows(3)).deltas(9)))
+    pace = Pace(worker.sink, 0.1)
+    pace.look()
+    assert pace.extra == 0
+    monkeypatch.setattr(stream_jobs.pace, "PARTS_MANY", 0.5)
+    assert pace.extra >= 0.2
+    monkeypatch.setattr(stream_jobs.pace, "PARTS_MANY", 0.001)
+    assert pace.extra == stream_jobs.pace.MOST
