@@ -40,7 +40,7 @@ class Seed:
 
     def all(self) -> Data:
         now = self._now
-        span = Range(now - 3 * HOUR, now + 60_000)
+        span = Range(now - 3 * HOUR, now + HOUR)
         self.edges(now - 2 * HOUR, now - HOUR)
         self.attempts()
         self.ranks()
@@ -170,9 +170,9 @@ class Seed:
         self.file("broken", "n")
         self.beat("broken", "n")
         odd = {10: math.nan, 11: math.inf, 12: -math.inf, 30: math.nan}
-        times = {n: self._now - 600_000 + 1_000 * n for n in range(40)}
+        times = {n: self._now + 600_000 + 1_000 * n for n in range(40)}  # recent, however long the tests take
         self.insert("points", [self.point("broken", "n", n, odd.get(n, 1 / (n + 1)), time=times[n]) for n in range(40)])
-        at = self._now - 700_000
+        at = self._now + 500_000
         self.insert("points", [self.point("broken", "n", 1_000 + n, float(n), name="val", step=None, time=at) for n in range(5)])
 
     def replayed_and_orphaned(self) -> None:

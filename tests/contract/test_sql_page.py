@@ -35,7 +35,7 @@ def test_every_view_is_on_the_page_with_its_meaning() -> None:
 def test_an_example_runs_and_answers(view: str, question: str, sql: str, grafana: Grafana) -> None:
     assert sql in PAGE.read_text("utf-8")
     assert re.search(rf"\b{view}\b", sql)
-    task = {"curves": "attempts", "lines": "edges", "events": "edges"}.get(view, "broken")
+    task = {"curves": "attempts", "drawn_curves": "attempts", "lines": "edges", "events": "edges"}.get(view, "broken")
     here = sql.replace("'resnet-7'", "'attempts'" if "params" in sql else f"'{task}'")
     here = here.replace("'resnet-8'", "'ranks'").replace("'resnet'", "'rank'")
     rows = grafana.reader.query(here.replace("today()", "today() - 2")).result_rows
