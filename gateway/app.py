@@ -11,6 +11,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
 from gateway.api import curves, health, lines, live, problems, tasks
+from gateway.api.access import Anybody
 from gateway.page import routes
 from gateway.settings import Settings
 from gateway.shared import Shared
@@ -50,6 +51,7 @@ def build(settings: Settings, *, further: Iterable[APIRouter] = (), static: Path
     app.state.closing = asyncio.Event()
     app.state.known_tasks = set()
     app.state.shared = Shared()
+    app.state.access = Anybody()
     problems.install(app)
     for part in (tasks, curves, lines, live):
         app.include_router(part.router, prefix="/api/v1")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
 
+from gateway.api.access import Access
 from gateway.api.problems import Problem
 from gateway.queries.tasks import task_exists
 from gateway.settings import Settings
@@ -47,7 +48,24 @@ def unknown_task(task_id: str) -> Problem:
     return Problem(404, f"no task {task_id!r}: nothing of it is stored (yet); see `trainwirectl tasks` for those that are")
 
 
-async def known_task(task_id: TaskId, store: StoreOf, request: Request) -> str:
+def access(request: Request) -> Access:
+    found: Access = request.app.state.access
+    return found
+
+
+AccessOf = Annotated[Access, Depends(access)]
+
+
+async def allowed_task(task_id: TaskId, request: Request, access: AccessOf) -> str:
+    """The id, when the person who asks may read such a task, if there is one."""
+    await access.check(request, task_id)
+    return task_id
+
+
+AllowedTask = Annotated[str, Depends(allowed_task)]
+
+
+async def known_task(task_id: AllowedTask, store: StoreOf, request: Request) -> str:
     """The id, when the store knows such a task; else the request ends with 404.
 
     A task that was known once is not asked for again: its ranges outlive its data.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from gateway.api.parameters import KnownTask, Search, SharedOf, StoreOf, TaskId, cursor, from_cursor, unknown_task
+from gateway.api.parameters import AccessOf, AllowedTask, KnownTask, Search, SharedOf, StoreOf, cursor, from_cursor, unknown_task
 from gateway.api.values import answer
 from gateway.feed import coverage
 from gateway.queries.events import completeness, events, latency
@@ -22,8 +22,10 @@ Status = Annotated[str, Query(max_length=100, description="only tasks of this st
 
 @router.get("/tasks", summary="Tasks, newest first")
 async def get_tasks(
+    request: Request,
     store: StoreOf,
     shared: SharedOf,
+    access: AccessOf,
     search: Search = "",
     status: Status = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
@@ -37,16 +39,19 @@ async def get_tasks(
     )
     page = found[:limit]
     following = cursor((page[-1]["first_seen_ms"], page[-1]["task_id"])) if len(found) > limit else None
-    return answer({"tasks": page, "next": following})
+    return answer({"tasks": await access.readable(request, page), "next": following})
 
 
 @router.get("/statuses", summary="Number of tasks by status")
-async def get_statuses(store: StoreOf, shared: SharedOf) -> Response:
+async def get_statuses(request: Request, store: StoreOf, shared: SharedOf, access: AccessOf) -> Response:
+    """Empty for a person who may not read all tasks."""
+    if not await access.all_readable(request):
+        return answer({})
     return answer(await shared.get(("statuses",), COUNTS_KEPT, lambda: store.run(status_counts)))
 
 
 @router.get("/tasks/{task_id}", summary="One task")
-async def get_task(task_id: TaskId, store: StoreOf) -> Response:
+async def get_task(task_id: AllowedTask, store: StoreOf) -> Response:
     """Latest state, progress with estimated end, attempts, ranks, files and parameters.
 
     `cursor` is the place in the task's live stream before any of this was read: a stream from there on misses nothing.

@@ -13,6 +13,7 @@ from fastapi import APIRouter, FastAPI
 
 from gateway.store import Store
 from gateway.viewers import api
+from gateway.viewers.access import PeoplesAccess
 from gateway.viewers.audit import Audit
 from gateway.viewers.launchers.contract import Launcher
 from gateway.viewers.launchers.process import ProcessLauncher
@@ -49,6 +50,7 @@ def router(settings: ViewerSettings) -> APIRouter:
                 settings, registry, rights, launcher, audit, store, client, app.state.metrics, app.state.settings.web.base_path
             )
             app.state.viewers, app.state.people, app.state.wall = viewers, people, time.time
+            app.state.access = PeoplesAccess(people, viewers)
             app.state.viewer_proxy = Proxy(viewers, (settings.people.user_header, settings.people.groups_header))
             await viewers.start()
             sweeping = asyncio.create_task(viewers.run(), name="viewers")

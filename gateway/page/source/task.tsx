@@ -115,8 +115,9 @@ export function TaskPage({ id }: { id: string }) {
       <>
         <Header here="task" />
         <main class="fault">
-          <h1>{fault.status === 404 ? "No such task" : "Not now"}</h1>
+          <h1>{fault.status === 404 ? "No such task" : fault.status === 401 ? "Who are you?" : "Not now"}</h1>
           <p>{fault.message}</p>
+          {fault.status === 401 && <p><a href="sign-in">Sign in</a></p>}
           <p class="muted">This page looks again every few seconds. All tasks are in the <a href="tasks">list</a>.</p>
         </main>
       </>

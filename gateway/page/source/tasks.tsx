@@ -21,6 +21,7 @@ export function TasksPage() {
   const [page, setPage] = useState<Page>();
   const [counts, setCounts] = useState<Record<string, number>>({});
   const [problem, setProblem] = useState("");
+  const [unknown, setUnknown] = useState(false); // nobody is signed in
   const turn = useRef(0);
   const held = useRef(PAGE); // how many tasks are on the page: a look renews them all
   const now = useNow();
@@ -38,9 +39,11 @@ export function TasksPage() {
         if (turn.current !== mine) return;
         setPage(found);
         setProblem("");
+        setUnknown(false);
         get<Record<string, number>>("statuses").then(setCounts, () => undefined); // the list told what is wrong
       } catch (error) {
         if (turn.current === mine) setProblem(error instanceof Problem ? error.message : String(error));
+        setUnknown(error instanceof Problem && error.status === 401);
       }
       const pause = Math.max(EVERY, 4 * (performance.now() - began)); // a slow store is not asked without end
       if (turn.current === mine) timer = window.setTimeout(look, document.hidden ? 10 * pause : pause);
@@ -64,7 +67,7 @@ export function TasksPage() {
   return (
     <>
       <Header here="tasks" />
-      <Notice text={problem} />
+      {unknown ? <p class="notice"><a href="sign-in">Sign in</a> to see tasks.</p> : <Notice text={problem} />}
       <main class="tasks">
         <div class="bar">
           <h1>Tasks</h1>
