@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -146,3 +148,176 @@ def processes_of(folder: Path) -> list[int]:
                 if f"HOME={folder}/".encode() in (one / "environ").read_bytes():
                     found.append(int(one.name))
     return found
+
+
+def test_b32_all_ranks_and_a_late_one_are_followed_without_a_restart(gateway: Gateway, tasks: Tasks) -> None:
+    written: dict[int, dict[int, float]] = {0: {}, 1: {}, 2: {}}
+
+    def write(rank: int, step: int) -> None:
+        written[rank][step] = float(step)
+        tasks.add("run-1", {"loss": [(step, float(step))]}, rank=rank)
+
+    write(0, 0)
+    viewer = gateway.until("ready", gateway.ask("run-1").json()["viewer"]["id"])
+    for step in range(1, 21):
+        write(step % 2, step)
+        if step >= 10:
+            write(2, step)
+        time.sleep(0.2)
+    for rank, points in written.items():
+        until(lambda rank=rank: scalars(gateway, viewer, f"attempt-1/rank-{rank}", "loss"), points)
+
+
+def test_a_newer_extraction_replaces_what_is_shown(gateway: Gateway, tasks: Tasks) -> None:
+    tasks.add("run-1", {"loss": [(step, 1.0) for step in range(10)]})
+    viewer = gateway.until("ready", gateway.ask("run-1").json()["viewer"]["id"])
+    until(lambda: scalars(gateway, viewer, "attempt-1/rank-0", "loss"), {step: 1.0 for step in range(10)})
+    tasks.replay("run-1", {"loss": [(step, 2.0) for step in range(10)]}, revision=2 << 32)
+    until(lambda: scalars(gateway, viewer, "attempt-1/rank-0", "loss"), {step: 2.0 for step in range(10)}, 60)
+
+
+def test_b72_a_tool_that_takes_too_much_memory_ends_alone_and_says_so(
+    store: Store, database: str, tasks: Tasks, tmp_path: Path
+) -> None:
+    tasks.add("run-1", {"loss": [(0, 1.0)]})
+    tasks.add("run-2", {"loss": [(0, 1.0)]})
+    with stub_tools(tmp_path / "tools", memory_limit_mib="120") as tools:
+        gateway = Gateway(store, database, tmp_path / "gateway", tools=str(tools)).start()
+    try:
+        ids = [gateway.ask(task, "stub").json()["viewer"]["id"] for task in ("run-1", "run-2")]
+        for id in ids:
+            gateway.until("ready", id)
+        assert httpx.get(f"{gateway.url}/view/run-1/stub/app/eat?mib=300", timeout=30).status_code in (200, 502)
+        failed = gateway.until("failed", ids[0], 30)
+        assert "choose fewer" in failed["step"]
+        time.sleep(3)
+        assert len(gateway.tools()) == 1, "not started again by itself, and the other lives"
+        assert httpx.get(f"{gateway.url}/view/run-2/stub/app/ready", timeout=30).text == "ready"
+        assert gateway.ask("run-1", "stub").status_code == 202
+        gateway.until("ready", ids[0])
+    finally:
+        gateway.end()
+
+
+def test_b30_a_slow_download_keeps_its_viewer_and_silence_after_it_does_not(
+    store: Store, database: str, tasks: Tasks, tmp_path: Path
+) -> None:
+    """Once for real: with limits of 8 s, a download of 20 s and no page at all."""
+    tasks.add("run-1", {"loss": [(0, 1.0)]})
+    with stub_tools(tmp_path / "tools") as tools:
+        limits = {"viewer_offline_seconds": "8", "viewer_idle_seconds": "8", "viewer_warn_seconds": "2"}
+        gateway = Gateway(store, database, tmp_path / "gateway", tools=str(tools), **limits).start()
+    try:
+        id = gateway.ask("run-1", "stub").json()["viewer"]["id"]
+        gateway.until("ready", id)
+        answer = httpx.get(f"{gateway.url}/view/run-1/stub/app/stream?bytes=200000&rate=10000", timeout=60)
+        assert len(answer.content) == 200_000
+        assert gateway.viewers()[0]["state"] == "ready"
+        (tool,) = gateway.tools()
+        started = process_started(tool)
+        gateway.until("absent", id, 60)
+        lived = time.time() - started
+        until(lambda: [event["kind"] for event in gateway.events()][-1], "viewer_released")
+        fields = gateway.events()[-1]["fields"]
+        assert fields["seconds"] == pytest.approx(lived, abs=1.0)
+        print(f"recorded {fields['seconds']:.2f} s, lived {lived:.2f} s")
+    finally:
+        gateway.end()
+
+
+def process_started(pid: int) -> float:
+    """Wall clock, from the kernel's own account."""
+    ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    boot = next(float(line.split()[1]) for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime"))
+    return boot + ticks / os.sysconf("SC_CLK_TCK")
+
+
+def test_people_see_and_stop_what_they_may(store: Store, database: str, tasks: Tasks, tmp_path: Path) -> None:
+    tasks.add("adas", {"loss": [(0, 1.0)]}, owner="ada")
+    tasks.add("public-1", {"loss": [(0, 1.0)]}, owner="ada")
+    names = {"ada": [], "bob": [], "root": ["ops"]}  # type: ignore[var-annotated]
+    entries = (
+        f'[[token]]\nuser = "{user}"\ngroups = {json.dumps(groups)}\n'
+        f'sha256 = "{hashlib.sha256(f"{user}-token".encode()).hexdigest()}"\n'
+        for user, groups in names.items()
+    )
+    (tmp_path / "tokens.toml").write_text("".join(entries))
+    rules = '[[rule]]\ntasks = "public-*"\nview = ["*"]\n[[rule]]\ntasks = "*"\nview = ["owner"]\n'
+    (tmp_path / "rights.toml").write_text('admins = ["ops"]\n' + rules)
+    with stub_tools(tmp_path / "tools") as tools:
+        gateway = Gateway(
+            store, database, tmp_path / "gateway", tools=str(tools), sign_in="tokens",
+            tokens=str(tmp_path / "tokens.toml"), rights=str(tmp_path / "rights.toml"),
+        ).start()  # fmt: skip
+    clients = {
+        user: httpx.Client(base_url=gateway.url, headers={"Authorization": f"Bearer {user}-token"}, timeout=60) for user in names
+    }
+    try:
+        assert httpx.post(f"{gateway.url}/api/v1/viewers", json={"task_id": "adas"}).status_code == 401
+        wish = {"task_id": "adas", "tool": "stub"}
+        refused = clients["bob"].post("/api/v1/viewers", json=wish)
+        absent = clients["bob"].post("/api/v1/viewers", json={"task_id": "none-such", "tool": "stub"})
+        assert (refused.status_code, absent.status_code) == (404, 404)
+        assert refused.json()["detail"].replace("adas", "") == absent.json()["detail"].replace("none-such", ""), (
+            "nobody learns that it exists"
+        )
+        id = clients["ada"].post("/api/v1/viewers", json=wish).json()["viewer"]["id"]
+        until(lambda: clients["ada"].get(f"/api/v1/viewers/{id}").json()["state"], "ready")
+        assert clients["ada"].get("/view/adas/stub/app/ready").text == "ready"
+        for path in ("/view/adas/stub/app/ready", f"/api/v1/viewers/{id}", "/view/adas/stub/live?page=aaaaaaaa"):
+            assert clients["bob"].get(path).status_code == 404
+            assert httpx.get(gateway.url + path).status_code == 401
+        assert clients["bob"].get("/api/v1/viewers").json()["viewers"] == []
+        assert clients["root"].get("/api/v1/viewers").json()["viewers"][0]["owner"] == "ada"
+        public = clients["ada"].post("/api/v1/viewers", json={"task_id": "public-1", "tool": "stub"}).json()["viewer"]["id"]
+        until(lambda: clients["bob"].get(f"/api/v1/viewers/{public}").json()["state"], "ready")
+        assert clients["bob"].delete(f"/api/v1/viewers/{public}").status_code == 403, "seeing is not stopping"
+        assert clients["root"].delete(f"/api/v1/viewers/{public}").status_code == 204
+        # a browser: without a session to the sign-in page, with it through; never from another site
+        page = httpx.get(f"{gateway.url}/view/adas/stub/?at=x")
+        assert (page.status_code, page.headers["location"]) == (303, "/sign-in?then=%2Fview%2Fadas%2Fstub%2F%3Fat%3Dx")
+        assert httpx.post(f"{gateway.url}/api/v1/session", json={"token": "wrong"}).status_code == 403
+        session = httpx.post(f"{gateway.url}/api/v1/session", json={"token": "ada-token"})
+        cookie = session.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=lax" in cookie
+        value = cookie.partition(";")[0]
+        said = httpx.get(f"{gateway.url}/view/adas/stub/app/echo", headers={"Cookie": f"{value}; own=1"}).json()
+        assert dict(said["headers"])["cookie"] == "own=1"
+        foreign = {"Cookie": value, "Origin": "https://evil.example"}
+        assert httpx.post(f"{gateway.url}/api/v1/viewers", json=wish, headers=foreign).status_code == 403
+        assert httpx.delete(f"{gateway.url}/api/v1/viewers/{id}", headers=foreign).status_code == 403
+        assert clients["ada"].delete(f"/api/v1/viewers/{id}").status_code == 204
+        kinds = [(event["kind"], event["fields"].get("user")) for event in gateway.events()]
+        assert ("viewer_refused", "bob") in kinds
+    finally:
+        for client in clients.values():
+            client.close()
+        gateway.end()
+
+
+def test_the_least_recently_used_viewer_goes_when_there_is_no_room_and_one_in_use_does_not(
+    store: Store, database: str, tasks: Tasks, tmp_path: Path
+) -> None:
+    for number in range(4):
+        tasks.add(f"run-{number}", {"loss": [(0, 1.0)]})
+    with stub_tools(tmp_path / "tools") as tools:
+        gateway = Gateway(store, database, tmp_path / "gateway", tools=str(tools), viewers="2").start()
+    try:
+        ids = []
+        for number in range(2):
+            ids.append(gateway.ask(f"run-{number}", "stub").json()["viewer"]["id"])
+            gateway.until("ready", ids[-1])
+        look = {"page": "a-page-of-mine", "visible": True}
+        assert httpx.post(f"{gateway.url}/view/run-0/stub/presence", json=look).status_code == 204
+        assert gateway.ask("run-2", "stub").status_code == 202
+        assert {viewer["task_id"] for viewer in gateway.viewers()} == {"run-0", "run-2"}, "run-1 was unseen"
+        assert httpx.post(f"{gateway.url}/view/run-2/stub/presence", json={**look, "page": "another-page"}).status_code == 204
+        gateway.until("ready", gateway.viewers()[1]["id"])
+        refused = gateway.ask("run-3", "stub")
+        assert refused.status_code == 429
+        assert "in use" in refused.json()["detail"]
+        released = next(event for event in gateway.events() if event["kind"] == "viewer_released")
+        assert released["fields"]["reason"] == "room"
+    finally:
+        gateway.end()

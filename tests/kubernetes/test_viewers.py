@@ -27,7 +27,7 @@ def watch_life(cluster: Cluster, namespace: str) -> Callable[[], float]:
 
     def watch() -> None:
         while not done.is_set():
-            pods = cluster.items("pod", namespace)
+            pods = cluster.items("pods", namespace)
             if pods and (at := pods[0]["status"].get("startTime")):
                 found["start"] = datetime.datetime.fromisoformat(at).timestamp()
             elif not pods and "start" in found:
@@ -98,7 +98,7 @@ def test_b31_parallel_requests_to_two_replicas_make_one_pod(cluster: Cluster, na
     for replica in replicas:
         replica.until("ready", id, 120)
         assert httpx.get(f"{replica.url}/view/run-1/stub/app/ready", timeout=30).text == "ready"
-    assert cluster.left(namespace) == [f"Pod {id}", f"Service {id}", f"ConfigMap {id}"]
+    assert cluster.left(namespace) == [f"pods {id}", f"services {id}", f"configmaps {id}"]
     lives = {event["fields"]["life"] for replica in replicas for event in replica.events() if event["kind"] == "viewer_created"}
     assert len(lives) == 1
     assert httpx.delete(f"{replicas[1].url}/api/v1/viewers/{id}", timeout=60).status_code == 204
@@ -119,7 +119,7 @@ def test_b31_a_gateway_killed_at_any_moment_leaves_nothing_and_doubles_nothing(
         gateway.start(KUBECONFIG=str(cluster.config))
         if cluster.left(namespace):  # half made: completed
             gateway.until("ready", id, 120)
-            assert cluster.left(namespace) == [f"Pod {id}", f"Service {id}", f"ConfigMap {id}"]
+            assert cluster.left(namespace) == [f"pods {id}", f"services {id}", f"configmaps {id}"]
             stop = threading.Thread(target=_quiet_delete, args=(f"{gateway.url}/api/v1/viewers/{id}",))
             stop.start()
             time.sleep(pause)
@@ -233,4 +233,4 @@ def test_b64_names_that_look_alike_open_their_own_data(cluster: Cluster, namespa
         said = httpx.get(f"{gateway.url}/view/{name}/stub/app/echo", timeout=30).json()
         assert said["path"] == f"/view/{name}/stub/app/echo"
         assert not [variable for variable in said["environment"] if "CLICKHOUSE" in variable]
-    assert len(cluster.items("pod", namespace)) == len(names)
+    assert len(cluster.items("pods", namespace)) == len(names)

@@ -89,7 +89,8 @@ def test_rules_decide_in_order_and_admins_may_all(tmp_path: Path) -> None:
     file.write_text(
         'admins = ["ops"]\n'
         '[[rule]]\ntasks = "public-*"\nview = ["*"]\n'
-        '[[rule]]\ntasks = "*"\nproject = "vision"\nview = ["group:vision"]\n[[rule]]\ntasks = "*"\nview = ["owner", "user:eve"]\n'
+        '[[rule]]\ntasks = "*"\nproject = "vision"\nview = ["group:vision"]\n'
+        '[[rule]]\ntasks = "*"\nview = ["owner", "user:eve"]\n'
     )
     rights = Rights.load(str(file))
     ada, bob, eve, ops = Person("ada", frozenset({"vision"})), Person("bob"), Person("eve"), Person("root", frozenset({"ops"}))

@@ -59,8 +59,8 @@ def test_a_tool_does_not_speak_for_the_whole_origin() -> None:
 
 @pytest.mark.parametrize(
     "rest",
-    [b"../x", b"a/../../x", b"%2e%2e/x", b"a/%2E%2e/x", b"..%2fx", b"a%2f..%2f..", b"%252e%252e%252f%252e./..", b"a\\..\\b", b"a%5cb",
-     b"a%00b", b"a%0d%0aX: y", b".", b"a/."],
+    [b"../x", b"a/../../x", b"%2e%2e/x", b"a/%2E%2e/x", b"..%2fx", b"a%2f..%2f..", b"%252e%252e%252f%252e./..",
+     b"a\\..\\b", b"a%5cb", b"a%00b", b"a%0d%0aX: y", b".", b"a/."],
 )  # fmt: skip
 def test_paths_that_climb_or_hide_are_refused(rest: bytes) -> None:
     assert not safe(rest)
