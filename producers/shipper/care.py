@@ -160,6 +160,7 @@ class Care:
 
     def inherit(self, item: Followed, other: Followed, now: float) -> None:
         """`other` waited as a copy of `item`, which is over: it goes on with what was read of that."""
+        self.leave(item)
         old, tail = other.tail, item.tail
         tail.real, tail.inode = old.real, old.inode
         tail.size, tail.mtime, tail.stalled = old.size, old.mtime, None
