@@ -48,6 +48,10 @@ RATE ?= 500
 chaos: .venv/.ready ## seeded faults over the whole stack (SEED=1 MINUTES=15 RATE=500 lines/s), then every view against the journal
 	@$(BIN)/python -m tests.chaos --seed $(SEED) --minutes $(MINUTES) --rate $(RATE)
 
+.PHONY: rules
+rules: .venv/.ready ## take each rule of exactly-once out, in a copy of the tree, and see its test fail
+	@$(BIN)/python -m tests.rules
+
 # The engine of a machine without one is started here and ended here; images that no registry gives are made locally.
 DOCKER_STATE ?= $(HOME)/.cache/trainwire/docker
 .PHONY: test-containers

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.__main__ import text_of
-from tests.chaos.plan import KINDS, plan
+from tests.chaos.plan import KINDS, Fault, Round, plan
 from tests.chaos.run import run
 
 SEED = 11
@@ -47,5 +47,14 @@ def test_nothing_is_lost_or_doubled_in_a_short_run(tmp_path: Path) -> None:
     report = run(tmp_path, SEED, rounds, rate=200.0, tasks=1, say=print)
     print(text_of(report, SEED))
     assert report.good, text_of(report, SEED)
-    assert report.healthy.total() == 5
+    assert report.healthy.total() == 5, "the stack did not catch up in time"
     assert report.verdict.lines_stored == report.verdict.lines_written > 500
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(600)
+def test_b49_answers_of_the_broker_that_are_lost_double_nothing(tmp_path: Path) -> None:
+    rounds = [Round(Fault("lose broker answers", 0.0, seconds, 1), None) for seconds in (2.0, 4.0)]
+    report = run(tmp_path, SEED, rounds, rate=500.0, tasks=1, say=print)
+    assert report.good, text_of(report, SEED)
+    assert report.verdict.lines_stored == report.verdict.lines_written > 1000
