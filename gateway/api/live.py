@@ -86,43 +86,63 @@ class Stream:
     def __init__(self, store: Store, feed: Feed, settings: LiveSettings, closing: asyncio.Event) -> None:
         self._store, self._feed, self._settings, self._closing = store, feed, settings, closing
         self._state: dict[str, Any] | None = None
+        self._reading: asyncio.Task[dict[str, Any]] | None = None  # the state; what is new does not wait for it
+        self._read = 0.0  # when that began last
+        self._urgent = False  # something happened since
         self._failures = 0
+        self._backoff = Backoff(first=0.5, most=10)
 
     async def events(self) -> AsyncIterator[str]:
         """Server-sent events, until the gateway closes or the reader leaves."""
         yield "retry: 1000\n" + _event("place", {}, self._feed.coverage.cursor())  # to come back to before anything was new
-        backoff = Backoff(first=0.5, most=10)
-        now = time.monotonic()
-        came = said = now
-        looked = 0.0
-        while not self._closing.is_set():
-            began = time.monotonic()
-            wait = self._settings.interval if began - came < IDLE_AFTER else self._settings.idle_interval
-            try:
-                message = await self._store.run(self._feed.look)
+        came = said = time.monotonic()
+        try:
+            while not self._closing.is_set():
+                began = time.monotonic()
+                wait = self._settings.interval if began - came < IDLE_AFTER else self._settings.idle_interval
+                found, message = await self._look(began)
+                for text in found:
+                    said = began
+                    yield text
                 if message:
-                    came = said = began
-                    yield self._new(message)
-                due = STATE_BUSY if message else STATE_QUIET
-                if began - looked >= due or (message and any(event["kind"] != "progress" for event in message.events)):
-                    looked = began
-                    if text := self._changed(await self._store.run(self._read_state)):
-                        said = began
-                        yield text
+                    came = began
+                    if message.more:
+                        continue
                 if self._failures:
-                    self._failures = 0
-                    yield _event("problem", {"detail": ""})
-                if message and message.more:
-                    continue
-            except (TemporaryError, PermanentError) as error:
-                self._failures += 1
-                wait = backoff.wait(self._failures)
-                yield _event("problem", {"detail": str(error)})
-            if began - said >= KEEP_ALIVE:
-                said = began
-                yield ": still here\n\n"
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), max(wait - (time.monotonic() - began), 0.02))
+                    wait = self._backoff.wait(self._failures)
+                if began - said >= KEEP_ALIVE:
+                    said = began
+                    yield ": still here\n\n"
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._closing.wait(), max(wait - (time.monotonic() - began), 0.02))
+        finally:
+            if self._reading:
+                self._reading.cancel()
+                await asyncio.gather(self._reading, return_exceptions=True)
+
+    async def _look(self, now: float) -> tuple[list[str], Message | None]:
+        """What there is to say, and the message in it."""
+        found: list[str] = []
+        message = None
+        try:
+            message = await self._store.run(self._feed.look)
+            if message:
+                found.append(self._new(message))
+            if self._reading and self._reading.done():
+                reading, self._reading = self._reading, None
+                found += self._changed(reading.result())
+            due = STATE_BUSY if message else STATE_QUIET
+            self._urgent |= message is not None and any(event["kind"] != "progress" for event in message.events)
+            if not self._reading and (self._urgent or now - self._read >= due):
+                self._read, self._urgent = now, False
+                self._reading = asyncio.create_task(self._store.run(self._read_state))
+            if self._failures:
+                self._failures = 0
+                found.append(_event("problem", {"detail": ""}))
+        except (TemporaryError, PermanentError) as error:
+            self._failures += 1
+            found.append(_event("problem", {"detail": str(error)}))
+        return found, message
 
     def _new(self, message: Message) -> str:
         data = {
@@ -138,11 +158,11 @@ class Stream:
         task_id = self._feed.task_id
         return {"task": task_state(query, task_id), "pipeline": pipeline_events(query, task_id)}
 
-    def _changed(self, state: dict[str, Any]) -> str | None:
+    def _changed(self, state: dict[str, Any]) -> list[str]:
         if state == self._state:
-            return None
+            return []
         self._state = state
-        return _event("state", state)
+        return [_event("state", state)]
 
 
 def _event(kind: str, data: Any, place: str = "") -> str:
