@@ -212,9 +212,6 @@ class Pump:
     def leave(self, reason: str) -> None:
         """Deliver what is there and end every file. `reason` as in `schemas.events`: shutdown, container-ended, farewell."""
         self.leaving = reason
-        for item in self._care.all:
-            if not item.end_reason:
-                self._care.end(item, reason)
 
     def finished(self) -> bool:
         """Whether everything was delivered after `leave`."""
@@ -222,14 +219,20 @@ class Pump:
 
     def _is_over(self, item: Followed) -> bool:
         tail = item.tail
+        if tail.restored:  # not found again: it stays in the checkpoint
+            return True
         if not tail.named:  # a copy, or nothing that could be a line
             return item.held_since is not None or not tail.size or item.end_reason not in KNOWN_ENDS
         return item.end_done_at is not None and tail.settled and not tail.backlog()
 
     def _end(self, now: float) -> None:
+        if self.leaving:  # also for a file that appears, or is found elsewhere, while we leave
+            for item in self._care.all:
+                if not item.end_reason:
+                    self._care.end(item, self.leaving)
         for item in list(self._care.ending):
             tail = item.tail
-            if tail.pending or tail.backlog() or item.retry_at is not None:
+            if tail.pending or tail.backlog() or item.retry_at is not None or tail.restored:
                 continue
             known = item.end_reason in KNOWN_ENDS
             if (

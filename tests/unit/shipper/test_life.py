@@ -144,6 +144,19 @@ def test_the_only_line_of_a_file_without_a_break_arrives_before_its_end(rig: Rig
     assert rig.sink.ends()[0].offset == len("all that it ever said")
 
 
+def test_leaving_waits_neither_for_what_is_gone_nor_forgets_what_comes(rig: Rig, tmp_path: pathlib.Path) -> None:
+    write(tmp_path / "a.log", numbered(1, 9))
+    rig.run(3)
+    rig.kill()
+    (tmp_path / "a.log").unlink()
+    rig.start()
+    rig.shipper.leave("shutdown", rig.now)
+    write(tmp_path / "late.log", "half")
+    rig.run(2)
+    assert rig.shipper.finished()
+    assert rig.texts() == sorted([numbered(1, 9), "half"])
+
+
 def test_a_copy_is_not_sent_even_when_the_training_ends(tmp_path: pathlib.Path) -> None:
     rig = Rig(tmp_path, LOGS=str(tmp_path / "*"))
     write(tmp_path / "a.log", numbered(1, 9))
