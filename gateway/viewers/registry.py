@@ -32,6 +32,7 @@ class Tool:
     image: str = ""  # for pods; empty: the tool runs as a process only
     port: int = 8000  # in a pod; a process takes a free one
     feed: str = ""  # which form of the task's rows it reads; empty: none
+    data_first: bool = False  # it wants its data there before it starts; else both begin at once, which is sooner
     needs: tuple[str, ...] = ()  # what a task must have for it to be chosen by itself: points, lines
     prefix: Literal["keep", "strip"] = "keep"  # keep: the tool serves under the prefix itself
     ready: str = "/"  # path below its root that answers under 400 when it is ready

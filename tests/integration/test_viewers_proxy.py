@@ -7,6 +7,7 @@ import json
 import socket
 import statistics
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ BASE = "/lab"
 def place(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Gateway, str]]:
     """A gateway with a prefix, and the inner address of a stub that it shows. One for the whole module: nothing here hurts it."""
     folder = tmp_path_factory.mktemp("proxy")
-    database = "viewers_proxy_test"
+    database = f"viewers_{uuid.uuid4().hex[:12]}"
     migrate(store, database)
     tasks = Tasks(store, database)
     tasks.add("run:1", {"loss": [(step, float(step)) for step in range(1000)]})

@@ -163,7 +163,7 @@ class Gateway:
         """Stop it, and every viewer that it left running."""
         if self.process is not None and self.process.poll() is None:
             with contextlib.suppress(httpx.HTTPError):
-                for viewer in httpx.get(f"{self.url}/api/v1/viewers", timeout=30).json()["viewers"]:
+                for viewer in httpx.get(f"{self.url}/api/v1/viewers", timeout=30).json().get("viewers", []):
                     httpx.delete(f"{self.url}/api/v1/viewers/{viewer['id']}", timeout=30)
         self.stop()
         for process in self.tools():

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gateway.store import Query
+from gateway.viewers.feeds.sqlite import SqliteFeed
 from gateway.viewers.feeds.tensorboard import TensorBoardFeed
 from runtime.errors import PermanentError
 
@@ -24,4 +25,6 @@ def open_feed(form: str, task_id: str, folder: Path, state: Path) -> Feed:
     """Raises `PermanentError` for a form that nobody writes."""
     if form == "tensorboard":
         return TensorBoardFeed(task_id, folder, state)
-    raise PermanentError(f"feed {form!r} is not known: use tensorboard")
+    if form == "sqlite":
+        return SqliteFeed(task_id, folder, state)
+    raise PermanentError(f"feed {form!r} is not known: use tensorboard or sqlite")

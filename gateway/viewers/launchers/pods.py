@@ -104,6 +104,9 @@ def pod(spec: Spec, tool: Tool, prefix: str, owner: list[dict[str, Any]], settin
         "securityContext": NO_RIGHTS,
         "volumeMounts": scratch,
     }
+    if tool.data_first:  # the tool starts when this probe has passed
+        there = "import os, sys; sys.exit(not os.path.exists('/data/feed.json'))"
+        feeder["startupProbe"] = {"exec": {"command": ["python", "-c", there]}, "periodSeconds": 1, "failureThreshold": 600}
     return {
         "apiVersion": "v1",
         "kind": "Pod",

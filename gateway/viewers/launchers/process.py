@@ -68,13 +68,15 @@ class ProcessLauncher:
         else:
             self._write(place / "spec.json", spec.text())
         self._limits[spec.id] = tool.memory_limit_mib
-        if not self._alive(place):
+        if not self._alive(place) and not tool.data_first:
             told(f"starting {tool.title}")
             self._spawn(place, spec, tool, prefix)
         if tool.feed and not (place / "feed.json").exists():  # beside the tool's own start, which takes seconds
             told("reading the task's rows from the store")
             points = await self._fill(spec, tool)
             told(f"{points:,} points read" if points else "no points yet")
+        if tool.data_first and not self._alive(place):
+            self._spawn(place, spec, tool, prefix)
         self._follow(spec, tool)
         return spec
 
