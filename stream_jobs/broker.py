@@ -71,7 +71,7 @@ async def wait_for_topic(kafka: KafkaSettings, worker: WorkerSettings, health: H
             failures += 1
             health.broker = f"no broker at {address}: {type(error).__name__}: {str(error)[:200]}"
             if complaints.due(asyncio.get_running_loop().time()):
-                log.warning("%s; trying until there is one (TRAINWIRE_KAFKA_BOOTSTRAP names it)", health.broker)
+                log.warning("%s; trying until there is one (%s)", health.broker, _settings_to_check(kafka))
             await _sleep(backoff.wait(failures), stop)
         else:
             health.broker = None
@@ -100,6 +100,16 @@ async def _ensure_topic(kafka: KafkaSettings, worker: WorkerSettings) -> None:
         log.info("created topic %s with %d partitions", kafka.topic, worker.partitions)
     finally:
         await admin.close()
+
+
+def _settings_to_check(kafka: KafkaSettings) -> str:
+    """aiokafka tells a wrong password like a broker that is away."""
+    names = ["TRAINWIRE_KAFKA_BOOTSTRAP names it"]
+    if kafka.security_protocol.endswith("SSL"):
+        names.append("TRAINWIRE_KAFKA_SSL_CA must know its certificate")
+    if kafka.security_protocol.startswith("SASL"):
+        names.append("TRAINWIRE_KAFKA_SASL_MECHANISM, _USERNAME and _PASSWORD are what it is told")
+    return "; ".join(names)
 
 
 async def _sleep(seconds: float, stop: threading.Event) -> None:
