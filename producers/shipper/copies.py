@@ -3,6 +3,9 @@
 Looked at are files without an id whose name says that rotation or a person made them of another one (`x.log.1`, `x.log.bak`),
 and any file that appears while one with the same content is away (a move between volumes is a copy and a deletion).
 Equal means: as far as the first and last 4 KiB of what there is tell.
+
+The limit: a rotated file that no shipper has read before, and that equals the present file byte for byte as long as both
+stand there, is taken for its copy, although another start may have written it.
 """
 
 from __future__ import annotations

@@ -17,6 +17,9 @@ for different bytes; the worker sees that (equal offsets, other checksum) and st
 **First path.** The path at which a file was first seen, without a rotation suffix (`.1`, `-20260131`) where the file that it
 was rotated from stands beside it: so a lost checkpoint does not make another file of one that was rotated long ago.
 
+The limit: with the checkpoint lost, a file without a header that was renamed in the same outage to a name that is no rotation of
+a file beside it is another file. An id that only the checkpoint knows is saved before it is first used.
+
 **Header uuids** get a generation only when the very file was seen truncated and begun again with the same uuid. A copy of
 such a file that goes on elsewhere keeps the id under its own reading: the common part is stored once.
 """
