@@ -239,7 +239,8 @@ class Extraction:
 
         Gives back the index of the first not read, and of how many lines the streak is now.
         """
-        if line.form is None:
+        context = self.state.context(line.stream)
+        if line.form is None or (context.table is not None and not line.plan.row):
             return start, 0
         window = texts[start : min(start + self.window, bound)]
         full = len(window)
@@ -255,7 +256,7 @@ class Extraction:
         if line.form.stamp is not None:
             cut = slice(*line.form.stamp)
             times_ = [times.parse(text[cut], self.options.zone_minutes) for text in window]
-        plan, context, count = line.plan, self.state.context(line.stream), len(window)
+        plan, count = line.plan, len(window)
         take = plan.started if context.started else plan.always
         width = len(take.names)
         steps: list[int | None] = [context.step] * count
@@ -470,7 +471,8 @@ def _float(text: str) -> float | None:
 
 
 def _integer(text: str) -> int | None:
-    if text.isdigit() and len(text) < 19:
-        return int(text)
+    if text.isascii() and text.isdigit() and len(text) < 20:
+        whole = int(text)
+        return whole if whole < 2**62 else None
     value = numbers.read(text)
     return int(value) if value is not None and value.is_integer() and abs(value) < 2**62 else None

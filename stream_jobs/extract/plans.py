@@ -15,7 +15,12 @@ from stream_jobs.extract.shapes import Shape, locate, shape, touched
 
 _LONGEST = 16384  # characters of a line whose shape is kept; a longer one is read anew each time
 _SHAPES = 4096  # shapes kept by a process; then it begins anew
-_DIGIT, _DIGITS = re.compile("[0-9]"), re.compile("[0-9]+")
+_DIGIT = re.compile("[0-9]")
+# A body that begins with, or soon holds, what might be a time stamp if it had other digits.
+_LEAD = 64
+_STAMP_LIKE = re.compile(r"[0-9]+[-/.][0-9]+[-/.][0-9]+|[0-9]+:[0-9]+:[0-9]+|[0-9]{4,}[-/.][0-9]+")
+_LONG_START = re.compile(r"[\[(\s]*[0-9]{9}")
+_NO_LONG_START = r"(?![\[(\s]*[0-9]{9})"
 _PREFIXES = 256  # forms of prefixes kept of one plan
 _ROUNDS = 3
 POINTS_PER_LINE = 1000
@@ -73,7 +78,6 @@ class Line:
     stamped: bool  # the first group is the time stamp
     match: Callable[[str], re.Match[str] | None]
     form: bulk.Form | None = None  # for runs of it
-    streak: int = 0  # lines of this form in a row, in the run that is being read
     step: int = -1  # group of the step, of the epoch
     epoch: int = -1
     quick: bool = False  # gives points and counters, nothing else, outside tables
@@ -85,21 +89,25 @@ class Line:
 
 def line_for(plan: Plan, text: str, prefix: Prefix) -> Line:
     """The form of a line that has this prefix and this plan."""
-    source = _prefix_source(text, prefix)
-    line = plan.lines.get(source)
+    source, body = _prefix_source(text, prefix), text[prefix.end :]
+    exact = _STAMP_LIKE.search(body[:_LEAD]) is not None or _LONG_START.match(body) is not None
+    if exact:  # how many digits stand there decides whether it is part of the prefix
+        regex = _regex(shape(body), plan.literal, plan.spans, _LEAD)
+    else:
+        regex = _NO_LONG_START + plan.regex
+    key = source + regex
+    line = plan.lines.get(key)
     if line is None:
         if len(plan.lines) >= _PREFIXES:
             plan.lines.clear()
-        match = re.compile(source + plan.regex).fullmatch
+        match = re.compile(key).fullmatch
         head, stamp = text[: prefix.end], prefix.stamp
-        rest = head if stamp is None else head[: stamp[0]] + head[stamp[1] :]
+        rest = head if stamp is None else head[stamp[1] :]
         form = None
-        if plan.simple and _DIGIT.search(rest) is None and prefix.level not in ("WARNING", "WARN"):
-            bare = source if stamp is None else source.replace("(", "(?:", 1) if source.startswith("(") else None
-            form = (
-                bulk.form_of(head, bare, stamp, shape(text[prefix.end :]), plan.literal, plan.spans) if bare is not None else None
-            )
-        line = plan.lines[source] = Line(plan, prefix.stream, prefix.level, prefix.stamp is not None, match, form)
+        if plan.simple and not exact and _DIGIT.search(rest) is None and prefix.level not in ("WARNING", "WARN"):
+            bare = _prefix_source(text, prefix, "(?:") + _NO_LONG_START
+            form = bulk.form_of(head, bare, stamp, shape(body), plan.literal, plan.spans)
+        line = plan.lines[key] = Line(plan, prefix.stream, prefix.level, prefix.stamp is not None, match, form)
         if plan.simple and plan.table is None and prefix.level not in ("WARNING", "WARN"):
             behind = int(line.stamped)  # the stamp's group comes first
             line.quick = True
@@ -110,19 +118,21 @@ def line_for(plan: Plan, text: str, prefix: Prefix) -> Line:
     return line
 
 
-def _prefix_source(text: str, prefix: Prefix) -> str:
+def _prefix_source(text: str, prefix: Prefix, group: str = "(") -> str:
     """A regular expression for prefixes of this form: the same words, a time stamp of the same digits, other numbers."""
     stamp = prefix.stamp
     if stamp is None:
         return _loose(text[: prefix.end], prefix.stream)
     head, middle, tail = text[: stamp[0]], text[slice(*stamp)], text[stamp[1] : prefix.end]
-    return f"{_loose(head, prefix.stream)}({_DIGIT.sub('[0-9]', re.escape(middle))}){_loose(tail, prefix.stream)}"
+    first = middle[:1] if middle.replace(".", "").isdigit() else ""  # a moment in seconds begins with 1
+    stamped = first + _DIGIT.sub("[0-9]", re.escape(middle[len(first) :]))
+    return f"{_loose(head, prefix.stream)}{group}{stamped}){_loose(tail, prefix.stream)}"
 
 
 def _loose(text: str, stream: str) -> str:
-    if stream:  # whose digits say who wrote the line
-        return re.escape(text)
-    return _DIGITS.sub("[0-9]+", re.escape(text))
+    """The same words and as many digits: how many there are may decide what a prefix is."""
+    escaped = re.escape(text)
+    return escaped if stream else _DIGIT.sub("[0-9]", escaped)  # a stream's digits say who wrote the line
 
 
 _plans: dict[tuple[tables.Table | None, str, tuple[str, ...]], Plan] = {}
@@ -380,15 +390,19 @@ def _nothing(_: Sequence[str]) -> Sequence[str]:
     return ()
 
 
-def _regex(form: Shape, literal: frozenset[int], spans: tuple[Span, ...]) -> str:
-    """A regular expression that matches the texts of this shape, with a group for each span."""
-    shaped, _ = form.starts(literal)
+def _regex(form: Shape, literal: frozenset[int], spans: tuple[Span, ...], exact: int = 0) -> str:
+    """A regular expression that matches the texts of this shape, with a group for each span.
+
+    Numbers and blanks that begin in the first `exact` characters have as many digits and blanks as here.
+    """
+    shaped, real = form.starts(literal)
     opens, closes = {span.start for span in spans}, {span.end for span in spans}
     out: list[str] = []
     for i, canonical in enumerate(form.canonical):
         at = shaped[i]
         if i % 2 and i not in literal:
-            out.append(("(" if at in opens else "") + form.sources[i] + (")" if shaped[i + 1] in closes else ""))
+            source = form.sources[i] if real[i] >= exact else _DIGIT.sub("[0-9]", re.escape(form.parts[i]))
+            out.append(("(" if at in opens else "") + source + (")" if shaped[i + 1] in closes else ""))
             continue
         part = form.parts[i] if i in literal else canonical
         for k, char in enumerate(part):

@@ -17,6 +17,7 @@ INTEGER = "[0-9]+"
 FLOAT = r"[0-9]+(?:\.[0-9]+(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)"
 # Around a comma the number of digits decides whether it separates thousands, so it is part of the shape.
 _LONG, _SHORT, _GROUP, _OTHER = "[0-9]{4,}", "[0-9]{1,3}", "[0-9]{3}", "(?:[0-9]{1,2}|[0-9]{4,})"
+_EXPONENT = r"[0-9]+(?:\.[0-9]+)?[eE][-+]?[0-9]+"
 _GROUP_FLOAT = r"[0-9]{3}(?:\.[0-9]+(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)"
 
 
@@ -55,6 +56,8 @@ def shape(text: str) -> Shape:
             continue
         exact = part.isdigit()
         canonical[i], sources[i] = ("1", INTEGER) if exact else ("1.1", FLOAT)
+        if parts[i + 1][:1] in ("e", "E") and ("e" in part or "E" in part):  # 1e5e5: its shape must be no number either
+            canonical[i], sources[i] = "1e1", _EXPONENT
         if parts[i - 1] == "," and i > 1 and parts[i - 2] and parts[i - 2][0] != " ":
             digits = len(part) if exact else len(re.match(INTEGER, part)[0])  # type: ignore[index]  # it begins with one
             if digits == 3:
