@@ -76,7 +76,12 @@ router = APIRouter()
 
 @router.get("/api/v1/tools", tags=["viewers"], summary="Tools that can show a task")
 async def get_tools(viewers: ViewersOf, person: PersonOf) -> Response:  # noqa: ARG001  # signed in
-    tools = [{"name": t.name, "title": t.title, "kind": t.kind, "needs": t.needs} for t in viewers.registry.tools.values()]
+    """`deep_link`: what to put behind a viewer's address as `?at=` (encoded) to show one curve; {metric} (a pattern's signs
+    escaped), {attempt} and {rank} are filled in by the caller."""
+    tools = [
+        {"name": tool.name, "title": tool.title, "kind": tool.kind, "needs": tool.needs, "deep_link": tool.deep_link}
+        for tool in viewers.registry.tools.values()
+    ]
     return JSONResponse({"tools": tools, "default": viewers.registry.default})
 
 

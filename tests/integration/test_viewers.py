@@ -344,3 +344,27 @@ def test_a_second_tool_is_fed_from_the_same_rows_and_followed(gateway: Gateway, 
     page = httpx.get(f"{gateway.url}{viewer['address']}app/", timeout=30)
     assert page.status_code == 200
     assert f"{viewer['address']}app/task" in page.text, "its links stay below its prefix"
+
+
+def test_the_command_line_loads_lists_and_stops(gateway: Gateway, tasks: Tasks) -> None:
+    tasks.add("run-1", {"loss": [(0, 1.0)]})
+
+    def say(*words: str, expect: int = 0) -> str:
+        environment = {"PATH": os.environ["PATH"], "TRAINWIRE_CTL_GATEWAY": gateway.url}
+        run = subprocess.run(
+            [Path(sys.executable).with_name("trainwirectl"), *words], env=environment, capture_output=True, text=True, timeout=120, check=False
+        )  # fmt: skip
+        assert run.returncode == expect, run.stderr
+        return run.stdout + run.stderr
+
+    said = say("view", "run-1", "--tool", "stub")
+    assert f"{gateway.url}/view/run-1/stub/\n" in said
+    assert "was asked for" in said
+    assert "ready after" in said
+    assert "run-1" in say("viewers")
+    assert "stopped Stub of run-1" in say("stop", "run-1")
+    assert "no viewers run" in say("viewers")
+    assert "no task 'none-such'" in say("view", "none-such", expect=2)
+    assert "no tool 'nothing'" in say("view", "run-1", "--tool", "nothing", expect=2)
+    gateway.stop()
+    assert "no gateway at" in say("viewers", expect=75)

@@ -27,7 +27,7 @@ def store_events(store: Store, database: str, folder: Path) -> int:
             rows, offset = [], 0
             for line in file.read_text().splitlines(keepends=True):
                 events = Events()
-                read_record(line.rstrip("\n"), 0, Points(), events, 300)
+                read_record(line.rstrip("\n"), 0, Points(), events, 300, 1000)
                 for kind, at, message, fields in zip(events.kind, events.time, events.message, events.fields, strict=True):
                     rows.append(["trainwire-gateway", kind, file.name, offset, REVISION, at, True, message, fields, T0])
                 offset += len(line.encode())
