@@ -68,7 +68,8 @@ def visible(line: str) -> str:
 def next_delta(buffer: bytes, container: Container, *, continuation: str = "", final: bool = False) -> Cut | None:
     r"""Where the delta at the buffer's start ends; None when more bytes are needed to know.
 
-    `final`: nothing will follow, so a tail without ``\n`` is a line. Raises `ValueError` for damaged tfevents.
+    `final`: nothing will follow, so a tail without ``\n`` is a line. Whether a record's checksums are right is not asked
+    here: the shipper looks at lengths, the extraction at data.
     """
     if not buffer:
         return None
