@@ -173,7 +173,8 @@ def main() -> int:
         load_.write("task-")
         one = p95(reader, "SELECT 1", 50)
         print(
-            f"{options.points:,} points of {options.tasks:,} tasks, at most {parts(writer)} parts a table; SELECT 1: {one * 1000:.1f} ms (p95)"
+            f"{options.points:,} points of {options.tasks:,} tasks, at most {parts(writer)} parts a table;"
+            f" SELECT 1: {one * 1000:.1f} ms (p95)"
         )
         print(f"{'p95 ms':>9} {'× SELECT 1':>11} {'rows read':>12}  query")
         before = {}
