@@ -67,6 +67,11 @@ test-kubernetes: setup ## viewers as pods on a real node; the first time it buil
 	@tests/browser/install.sh
 	@$(BIN)/pytest -q tests/kubernetes
 
+.PHONY: grafana-check
+grafana-check: .venv/.ready ## every query of every panel, variable, annotation and alert on the engine; drift of the dashboards
+	@$(BIN)/trainwirectl dashboards check
+	@$(BIN)/pytest -q tests/unit/grafana tests/contract/test_grafana_*.py tests/contract/test_sql_page.py
+
 .PHONY: lint
 lint: .venv/.ready ## style, types, direction of imports
 	@$(BIN)/ruff check --quiet .

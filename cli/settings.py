@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from cli.gateway import GatewaySettings as CallSettings
+from deploy.grafana.settings import GrafanaSettings
 from deploy.local.settings import LocalSettings
 from gateway.settings import Settings as GatewaySettings
 from producers.shipper.settings import Settings as ShipperSettings
@@ -16,6 +17,7 @@ PROGRAMS = {
     "trainwire-worker": WorkerSettings,
     "trainwire-gateway": GatewaySettings,
     "trainwirectl up": LocalSettings,
+    "trainwirectl dashboards push": GrafanaSettings,
     "trainwirectl view, viewers, stop": CallSettings,
 }
 
