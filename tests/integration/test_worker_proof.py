@@ -36,3 +36,14 @@ def test_a_worker_says_that_it_lives_and_how_far_it_is(desk: Desk) -> None:
     assert found == [("trainwire", "worker/test:1", "topic", 120, 100, 10_000)]
     assert desk.query("SELECT count() FROM tasks") == [(0,)], "the pipeline itself is no task"
     assert desk.query("SELECT count() FROM completeness") == [(0,)]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
+def test_a_file_s_lines_are_counted_once_in_whatever_order_they_came(desk: Desk, order: tuple[int, ...]) -> None:
+    file = Csv(rows(30))
+    messages = desk.messages(file.deltas(11))
+    for place in order:
+        desk.worker().take(messages[place])
+    assert desk.shows(file)
+    assert desk.query("SELECT lines, bytes FROM files") == [(31, len(file.content))]
+    assert desk.query("SELECT lines, bytes FROM tasks") == [(31, len(file.content))]
