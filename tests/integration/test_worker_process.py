@@ -21,6 +21,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from schemas.events import Event, encode
+from schemas.topic import MESSAGE_LIMIT
 from tests.chaos.proxy import Proxy
 from tests.integration.worker_support import Csv, Desk, desk, rows, still
 from tests.services.fixtures import Store
@@ -99,7 +100,9 @@ class Line:
     @property
     def producer(self) -> KafkaProducer:
         if self._producer is None:
-            self._producer = KafkaProducer(bootstrap_servers=self.bootstrap, compression_type="lz4", enable_idempotence=True)
+            self._producer = KafkaProducer(
+                bootstrap_servers=self.bootstrap, compression_type="lz4", enable_idempotence=True, max_request_size=MESSAGE_LIMIT
+            )
         return self._producer
 
     def worker(self, **environ: str) -> Running:
