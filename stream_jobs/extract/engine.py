@@ -7,7 +7,20 @@ import re
 import zlib
 
 from schemas.framing import Lines
-from stream_jobs.extract import bulk, happenings, names, numbers, plans, prefixes, records, tables, taught, tfevents, times
+from stream_jobs.extract import (
+    bulk,
+    happenings,
+    names,
+    numbers,
+    plans,
+    prefixes,
+    records,
+    tables,
+    taught,
+    tfevents,
+    times,
+    wrapped,
+)
 from stream_jobs.extract.columns import Gatherer
 from stream_jobs.extract.options import Options
 from stream_jobs.extract.plans import Line, Plan
@@ -283,6 +296,10 @@ class Extraction:
     def _slow(self, text: str, index: int) -> Line | None:
         """Read a line anew; gives back its form where that is worth remembering."""
         text = clean(text)
+        inner = wrapped.unwrap(text) if text[:1] == "{" else None
+        if inner is not None:
+            self._slow(inner, index)
+            return None
         if not text or text.isspace():
             return None
         prefix = prefixes.peel(text)

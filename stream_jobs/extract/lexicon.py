@@ -24,7 +24,20 @@ STEPS = _ordered(
 STEP_RANK = {name: rank for rank, name in enumerate(STEPS)}
 NESTED_STEPS = {"global_step", "global_steps", "step", "iter", "iteration", "total_timesteps", "num_updates", "trainer_step"}
 WITHIN_EPOCH = {"batch", "batches", "minibatch", "mini_batch", "micro_step"}
-EPOCHS = {"epoch", "epochs", "ep", "current_epoch", "epoch_num", "train_epoch", "epoch_id", "cur_epoch"}
+EPOCHS = {
+    "эпоха",
+    "época",
+    "epoche",
+    "轮次",
+    "epoch",
+    "epochs",
+    "ep",
+    "current_epoch",
+    "epoch_num",
+    "train_epoch",
+    "epoch_id",
+    "cur_epoch",
+}
 TABLE_STEPS = {"#", "iter_num"}
 TABLE_EPOCHS = {"e"}
 WITHIN = {"batch", "iter", "iteration", "step", "batches"}
@@ -60,7 +73,7 @@ NEVER = _words(
     """eta pid port rank local_rank node_rank world_size seed version epochs num_epochs max_epochs total_epochs n_epochs
     max_steps total_steps num_steps warmup_steps batch_size micro_batch_size train_batch_size eval_batch_size
     global_batch_size num_workers workers num_examples num_samples total remaining best best_iteration bestiteration
-    besttest best_score best_epoch v_num line percentage progress max_mem mem memory gpu_mem gpu_memory ram cpu size
+    besttest best_score best_epoch v_num line percentage progress max_mem left_time time_left eval_samples train_samples predict_samples mem memory gpu_mem gpu_memory ram cpu size
     images instances shape dim hidden_size vocab_size num_params params parameters trainable_params non_trainable_params
     total_params num_layers layers heads samples consumed_samples consumed_tokens seen_tokens num_tokens total_weights
     total_time time_total patience min_delta stalled sen ppo_ep wpb bsz wandb_version duration started finished date

@@ -14,12 +14,31 @@ from stream_jobs.extract.reading import Counter, Pair, Reading, Span
 from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, PUNCT, WORD, Token, tokenize
 
 _WRAPPERS = {"tensor", "float", "array", "Array", "DeviceArray", "item", "Tensor", "scalar"}
-_STOP = {"in", "at", "of", "for", "to", "from", "after", "with", "by", "than", "on", "over", "every", "and", "because", "between"}
+_STOP = {
+    "in",
+    "at",
+    "of",
+    "for",
+    "to",
+    "from",
+    "after",
+    "with",
+    "by",
+    "than",
+    "on",
+    "over",
+    "every",
+    "and",
+    "because",
+    "between",
+    "be",
+}
 _CUT = {"with", "and", "has", "got", "gives", "achieved", "reached", "where"}  # what stands before them is no name
 _CLUMP = re.compile(r"([0-9]+)(epoch|ep|batch|iter|step|num_updates|updates)(?![a-z])")
 # pycocotools: ` Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.381`
 _COCO = re.compile(rf"\s*(Average (?:Precision|Recall)\s+\(A[PR]\)\s@\[[^\]]*\])\s=\s({numbers.NUMBER})\s*$")
 _NOTHING = {"null", "none", "n/a", "na", "undefined"}
+_GLUED = re.compile(r"(?i)(epoch|step|iter|iteration)[_-]?([0-9]+)|第([0-9]+)(?:轮|步)")
 _NAME_WORDS = 12
 _NAME_CHARACTERS = 256
 _DROP_TITLES = ("memory", "time (ms)", "times across ranks")
@@ -88,6 +107,13 @@ class Pairs:
         if self.words and (token.space == 2 or self._ends_sentence(token)):
             self._boundary()
             self.edge = "|"
+        glued = _GLUED.fullmatch(token.text)
+        if glued is not None:  # Epoch25, 第25轮
+            here = glued.span(2) if glued[2] else glued.span(3)
+            name = glued[1] or ("epoch" if "轮" in token.text else "step")
+            self._counter(name, Span(token.start + here[0], token.start + here[1]))
+            self._after()
+            return at + 1
         if self.after_value and token.space == 1 and numbers.is_unit(token.text) and not self._is_sign(at + 1):
             self._unit(token.text)
             return at + 1
@@ -169,7 +195,11 @@ class Pairs:
     def _bare(self, at: int, token: Token) -> int:
         """A number that no sign leads to."""
         if self.words:
+            words = self.words
             if self._count(self._name(), token, "counter"):
+                subject = self._subject(words)
+                if subject is not None and self._is_sign(at + 1):
+                    return self._sign(at + 1, subject)
                 self._after()
                 return at + 1
             name = self._name()
@@ -239,6 +269,14 @@ class Pairs:
         self.tokens[at + 1 : follow] = []
         self._after()
         return True
+
+    def _subject(self, words: list[Token]) -> Span | None:
+        """`loss after step 33: 0.5`: what stands before `after`, where that is a metric."""
+        stop = next((i for i, word in enumerate(words) if word.text.lower() in ("after", "at")), 0)
+        if not stop or stop > _NAME_WORDS:
+            return None
+        name = Span(words[0].start, words[stop - 1].end)
+        return name if names.is_metric(self._string(name)) else None
 
     def _rate(self, token: Token, unit: str) -> None:
         """`151075.54 words/s`: the unit is the name. `Speed: 1 a/s 2 b/s`: so it is of the first, too."""
@@ -321,7 +359,7 @@ class Pairs:
         return any(word.kind == NUM for word in self.words)
 
     def _open_round(self, at: int, token: Token) -> int:
-        close = next((i for i in range(at + 1, min(at + 9, len(self.tokens))) if self.tokens[i].text == ")"), None)
+        close = self._closing(at)
         if self.words and close is not None and self._is_valued(close + 1):
             name = self._name(self.tokens[close].end)
             if name is not None and names.is_metric(self._string(name)):
@@ -345,6 +383,15 @@ class Pairs:
         self._boundary()
         self.after_value = value
         return at + 1
+
+    def _closing(self, at: int) -> int | None:
+        """The bracket that closes the one at `at`, where it is near."""
+        depth = 0
+        for i in range(at, min(at + 9, len(self.tokens))):
+            depth += (self.tokens[i].text == "(") - (self.tokens[i].text == ")")
+            if depth == 0:
+                return i
+        return None
 
     def _is_valued(self, at: int) -> bool:
         """A number behind a gap, with nothing behind it: `f1-score (micro avg)  0.85`."""
@@ -386,6 +433,9 @@ class Pairs:
         if word.startswith("epoch") and not reading.epochs:
             reading.epochs.append(Counter(30, here, total, "epoch"))
         elif inside.kind == COUNTER:
+            if reading.inner is not None and at and self.tokens[at - 1].text == "]" and not reading.epochs:  # [0/25][100/1583]
+                reading.epochs.append(reading.inner)
+                reading.inner = None
             if reading.inner is None:
                 reading.inner = Counter(60, here, total, "")
         elif at == 0:

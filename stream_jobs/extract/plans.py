@@ -91,11 +91,8 @@ def line_for(plan: Plan, text: str, prefix: Prefix) -> Line:
     """The form of a line that has this prefix and this plan."""
     source, body = _prefix_source(text, prefix), text[prefix.end :]
     exact = _STAMP_LIKE.search(body[:_LEAD]) is not None or _LONG_START.match(body) is not None
-    if exact:  # how many digits stand there decides whether it is part of the prefix
-        regex = _regex(shape(body), plan.literal, plan.spans, _LEAD)
-    else:
-        regex = _NO_LONG_START + plan.regex
-    key = source + regex
+    # How many digits stand there decides whether it is part of the prefix.
+    key = source + (_regex(shape(body), plan.literal, plan.spans, _LEAD) if exact else _NO_LONG_START + plan.regex)
     line = plan.lines.get(key)
     if line is None:
         if len(plan.lines) >= _PREFIXES:

@@ -89,6 +89,8 @@ def _opened(kind: str, cells: list[str], least: int) -> Table | None:
         return None
     if any(_COUNTER.search(cell) or "=" in cell or (kind != CSV and _SIGN.search(cell)) for cell in cells):
         return None
+    if 2 * sum(_SIGN.search(cell) is not None for cell in cells) >= len(cells):
+        return None  # `mse:0.5, mae:0.25`
     if 2 * sum(numbers.read(cell.rsplit(" ", 1)[-1]) is not None for cell in cells) >= len(cells):
         return None  # `| step 3 | loss 0.5 |`: names and values
     counts = any(names.column_epoch(cell) or names.column_step(cell) is not None for cell in cells)
