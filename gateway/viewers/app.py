@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -27,6 +28,7 @@ from gateway.viewers.viewers import Viewers
 
 def router(settings: ViewerSettings) -> APIRouter:
     """To be given to `gateway.app.build(further=…)`. Tools, rights and tokens are read at once: raises `PermanentError`."""
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request that a tool's page makes is nobody's news
     launch, folder = settings.launch, Path(settings.launch.folder)
     registry = Registry.load(further=launch.tools, default=launch.default_tool, grafana=launch.grafana)
     rights = Rights.load(settings.people.rights)

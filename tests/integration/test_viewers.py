@@ -57,7 +57,11 @@ def until(what: Any, expected: Any, seconds: float = 30) -> None:
 
 
 def test_a_task_without_event_files_is_shown_by_tensorboard_and_followed(gateway: Gateway, tasks: Tasks) -> None:
-    tasks.add("run-1", {"loss": [(step, 1 / (1 + step)) for step in range(100)], "acc/top1": [(None, 0.5), (None, 0.75)]})
+    tasks.add(
+        "run-1",
+        {"loss": [(step, 1 / (1 + step)) for step in range(100)], "acc/top1": [(None, 0.5), (None, 0.75)]},
+        params={"lr": "0.1"},
+    )
     tasks.add("run-1", {"loss": [(step, 0.25) for step in range(50)]}, rank=1)
     asked = gateway.ask("run-1")
     assert asked.status_code == 202, asked.text
@@ -70,6 +74,8 @@ def test_a_task_without_event_files_is_shown_by_tensorboard_and_followed(gateway
     until(lambda: scalars(gateway, viewer, "attempt-1/rank-0", "loss"), pytest.approx(loss, rel=1e-6))
     assert scalars(gateway, viewer, "attempt-1/rank-1", "loss") == {step: 0.25 for step in range(50)}
     assert scalars(gateway, viewer, "attempt-1/rank-0", "acc/top1") == {0: 0.5, 1: 0.75}
+    text = httpx.get(f"{gateway.url}{viewer['address']}app/data/plugin/text/tags", timeout=30).json()
+    assert text["attempt-1/rank-0"] == ["parameters"]
     # what is new comes while it is open, in old runs and in new ones
     tasks.add("run-1", {"loss": [(step, 2.0) for step in range(100, 120)]})
     tasks.add("run-1", {"loss": [(0, 9.0)]}, attempt=2)
@@ -351,9 +357,8 @@ def test_the_command_line_loads_lists_and_stops(gateway: Gateway, tasks: Tasks) 
 
     def say(*words: str, expect: int = 0) -> str:
         environment = {"PATH": os.environ["PATH"], "TRAINWIRE_CTL_GATEWAY": gateway.url}
-        run = subprocess.run(
-            [Path(sys.executable).with_name("trainwirectl"), *words], env=environment, capture_output=True, text=True, timeout=120, check=False
-        )  # fmt: skip
+        command = [Path(sys.executable).with_name("trainwirectl"), *words]
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
         assert run.returncode == expect, run.stderr
         return run.stdout + run.stderr
 

@@ -160,6 +160,7 @@ def start(store: Store, database: str, cluster: Cluster, namespace: str, tmp_pat
     def begin(tools: dict[str, str] | None = None, **settings: str) -> Gateway:
         with stub_tools(
             tmp_path / "tools", image='"trainwire/viewers:latest"', port="8000", memory_mib="64", memory_limit_mib="256",
+            cpu="0.05",
             command='["python", "/app/stub_tool.py", "{host}", "{port}", "{prefix}"]',
         ) as folder:  # fmt: skip
             for name, text in (tools or {}).items():

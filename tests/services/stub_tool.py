@@ -14,6 +14,7 @@ HOST, PORT, PREFIX = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body go in two writes
 
     def answer(self) -> None:
         url = urlsplit(self.path)

@@ -52,6 +52,7 @@ class Tasks:
         attempt: int = 1,
         owner: str = "",
         project: str = "",
+        params: Mapping[str, str] | None = None,
         revision: int = REVISION,
         file_id: str = "",
     ) -> None:
@@ -64,6 +65,9 @@ class Tasks:
                 [dict(task_id=task_id, kind="header", file_id=file, offset=0, revision=revision, time=T0, rank=rank,
                       fields={"owner": owner, "project": project}, arrived=T0)],
             )  # fmt: skip
+        if params:
+            about = dict(task_id=task_id, kind="params", file_id=file, offset=start, revision=revision, time=T0, rank=rank)
+            self._insert("task_events", [about | {"fields": dict(params), "arrived": T0}])
         rows = []
         for name, points in curves.items():
             for step, value in points:

@@ -18,7 +18,6 @@ from typing import Any
 from gateway.coverage import Coverage
 from gateway.feed import Feed, coverage
 from gateway.queries.curves import CurveRequest, curves
-from gateway.queries.tasks import task_parts
 from gateway.store import Query
 from gateway.viewers.feeds import event_files
 
@@ -53,12 +52,12 @@ class TensorBoardFeed:
         self._lengths, self._counted, self._held = {}, {}, {}
         place = coverage(query, self.task_id)
         written = 0
-        if place.files:
-            self._parameters(query)
         for series, points in self._stored(query):
             inside = [p for p in points if _covers(place, p[3], p[4])]  # what came meanwhile comes by the feed
             self._write(series, [p[:3] for p in inside])
             written += len(inside)
+        if self._lengths or self._held:
+            self._parameters(query)
         self._feed = Feed(self.task_id, place)
         self._save()
         return written
@@ -133,14 +132,22 @@ class TensorBoardFeed:
                     yield (one["name"], one["rank"], one["attempt"]), points
 
     def _parameters(self, query: Query) -> None:
-        parts = task_parts(query, self.task_id)
-        if parts["parameters"] and parts["files"]:
-            table = "\n".join(f"| {_cell(name)} | {_cell(value)} |" for name, value in parts["parameters"].items())
-            first = parts["files"][0]
-            self._append(
-                _run(first["attempt"], first["rank"]),
-                event_files.text("parameters", first["first_arrived_ms"] / 1000, f"| parameter | value |\n|---|---|\n{table}"),
-            )
+        """As a table in the text dashboard of the first run."""
+        found = query(
+            """
+            SELECT item.1 AS name, argMax(item.2, (time, file_id, offset, place)) AS value,
+                   min(toUnixTimestamp64Milli(time)) AS time_ms
+            FROM (SELECT time, file_id, offset, place, arrayJoin(CAST(fields, 'Array(Tuple(String, String))')) AS item
+                  FROM events WHERE task_id = {task:String} AND kind = 'params')
+            GROUP BY name ORDER BY name LIMIT 2000
+            """,
+            task=self.task_id,
+        )
+        if found["name"]:
+            cells = zip(found["name"], found["value"], strict=True)
+            table = "\n".join(f"| {_cell(name)} | {_cell(value)} |" for name, value in cells)
+            text = f"| parameter | value |\n|---|---|\n{table}"
+            self._append(min({*self._lengths, *self._held}), event_files.text("parameters", min(found["time_ms"]) / 1000, text))
 
     def _write(self, series: Series, points: Iterable[tuple[float, int | None, float]]) -> None:
         name, rank, attempt = series
