@@ -92,18 +92,23 @@ def logs(folder: Path) -> tuple[float, list[tuple[float, str]]]:
         texts = whole.texts[:10_000]
         files.append((path.name, [as_lines(texts[at : at + DELTA]) for at in range(0, len(texts), DELTA)]))
 
+    turns = range(max(len(deltas) for _, deltas in files))
+
     def ours() -> None:
         states = [State() for _ in files]
-        for turn in range(max(len(deltas) for _, deltas in files)):
+        for turn in turns:  # what a turn makes is kept until its end, as a worker keeps it until it is inserted
+            kept: list[object] = []
             for place, (_, deltas) in enumerate(files):
                 if turn < len(deltas):
-                    states[place], _, _ = extract(states[place], deltas[turn])
+                    states[place], points, events = extract(states[place], deltas[turn])
+                    kept.append((points, events))
 
     def plain() -> None:
-        for turn in range(max(len(deltas) for _, deltas in files)):
+        for turn in turns:
+            kept: list[object] = []
             for _, deltas in files:
                 if turn < len(deltas):
-                    [text.split() for text in deltas[turn].texts]
+                    kept.append([text.split() for text in deltas[turn].texts])
 
     single = []
     for name, deltas in files:

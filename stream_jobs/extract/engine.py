@@ -296,7 +296,12 @@ class Extraction:
     def _slow(self, text: str, index: int) -> Line | None:
         """Read a line anew; gives back its form where that is worth remembering."""
         text = clean(text)
-        inner = wrapped.unwrap(text) if text[:1] == "{" else None
+        sound, inner = True, None
+        if text[:1] == "{":
+            try:
+                inner = wrapped.unwrap(text)
+            except ValueError:
+                sound = False  # its shape is also that of records which are unwrapped: not worth remembering
         if inner is not None:
             self._slow(inner, index)
             return None
@@ -315,7 +320,7 @@ class Extraction:
             return None
         plan, form = plans.plan_for(body, context.table)
         plan.uses += 1
-        known = plan.uses >= _REMEMBER and plans.is_kept(body) and not text.startswith(records.PREFIX)
+        known = plan.uses >= _REMEMBER and plans.is_kept(body) and sound and not text.startswith(records.PREFIX)
         line = plans.line_for(plan, text, prefix) if known else None
         if line is None or not self._read(line, text, index):
             self._apply(context, plan, plans.strings(plan, form), text, index, time, prefix.level)

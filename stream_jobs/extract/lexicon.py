@@ -51,15 +51,15 @@ WORDS = re.compile(r"[a-z]+|\d+")
 METRIC_WORDS = _words(
     """loss losses acc accuracy error err auc auroc auprc f1 fscore precision recall bleu rouge rougel rougelsum meteor
     cider chrf cer wer ter per ppl perplexity map ap ar iou miou giou dice psnr ssim fid kid lpips mse rmse mae mape
-    smape msle rmsle pyrmsle r2 logloss nll elbo kl kld entropy reward rewards return returns score scores lr learning
-    grad gradnorm gnorm norm throughput tps tflops tflop flops mfu hfu speed fps ips wps ups wpb bpc bpb bpd top1 top5
-    hits mrr mr ndcg hr corr correlation pearson spearman pearsonr spearmanr mcc matthews kappa eer dcf sdr snr si sdri
-    qps latency cost objective obj fitness likelihood lld elapsed crossentropy hinge rank1 rank5 specificity sensitivity
-    jaccard brier ece kendall tau concordance cindex pck oks perf metric metrics val valid validation train test eval
-    dev sps specific success winrate win explained variance clipfrac approx advantage adv vf vloss ploss gen disc
-    discriminator generator q qf qloss td bce ce kldiv logp logprob l1 l2 rms binary categorical sparse multi mlogloss
-    merror ndcg5 ndcg10 gini huber quantile poisson tweedie aucpr rmsd rmspe stdev tagger ner parser senter spans_sc
-    cats_score las uas"""
+    smape msle rmsle pyrmsle r2 logloss nll elbo kl kld entropy reward rewards return returns score scores lr
+    learning grad gradnorm gnorm norm throughput tps tflops tflop flops mfu hfu speed fps ips wps ups wpb bpc bpb
+    bpd top1 top5 hits mrr mr ndcg hr corr correlation pearson spearman pearsonr spearmanr mcc matthews kappa eer
+    dcf sdr snr si sdri qps latency cost objective obj fitness likelihood lld elapsed crossentropy hinge rank1 rank5
+    specificity sensitivity jaccard brier ece kendall tau concordance cindex pck oks perf metric metrics val valid
+    validation train test eval dev sps specific success winrate win explained variance clipfrac approx advantage adv
+    vf vloss ploss gen disc discriminator generator q qf qloss td bce ce kldiv logp logprob l1 l2 rms binary
+    categorical sparse multi mlogloss merror ndcg5 ndcg10 gini huber quantile poisson tweedie aucpr rmsd rmspe stdev
+    tagger ner parser senter spans_sc cats_score las uas"""
 )
 METRIC_TAIL = re.compile(
     r"(?:loss|acc|accuracy|error|auc|f1|lr|mse|mae|rmse|norm|reward|score|ppl)$|^l_r$|^(?:loss|acc|map|bleu|rouge|top)\d*"
@@ -70,23 +70,24 @@ SPEED = re.compile(
 
 # Whole names that are never metrics, and words that make a name none.
 NEVER = _words(
-    """eta pid port rank local_rank node_rank world_size seed version epochs num_epochs max_epochs total_epochs n_epochs
-    max_steps total_steps num_steps warmup_steps batch_size micro_batch_size train_batch_size eval_batch_size
-    global_batch_size num_workers workers num_examples num_samples total remaining best best_iteration bestiteration
-    besttest best_score best_epoch v_num line percentage progress max_mem left_time time_left eval_samples train_samples predict_samples mem memory gpu_mem gpu_memory ram cpu size
-    images instances shape dim hidden_size vocab_size num_params params parameters trainable_params non_trainable_params
-    total_params num_layers layers heads samples consumed_samples consumed_tokens seen_tokens num_tokens total_weights
-    total_time time_total patience min_delta stalled sen ppo_ep wpb bsz wandb_version duration started finished date
-    timestamp time_stamp timestamps uptime pad_token_id eos_token_id bos_token_id exit_code exitcode returncode code
-    errno signal retry retries attempt n_updates allocated reserved max_allocated max_reserved memallocated
+    """eta pid port rank local_rank node_rank world_size seed version epochs num_epochs max_epochs total_epochs
+    n_epochs max_steps total_steps num_steps warmup_steps batch_size micro_batch_size train_batch_size
+    eval_batch_size global_batch_size num_workers workers num_examples num_samples total remaining best
+    best_iteration bestiteration besttest best_score best_epoch v_num line percentage progress max_mem left_time
+    time_left eval_samples train_samples predict_samples mem memory gpu_mem gpu_memory ram cpu size images instances
+    shape dim hidden_size vocab_size num_params params parameters trainable_params non_trainable_params total_params
+    num_layers layers heads samples consumed_samples consumed_tokens seen_tokens num_tokens total_weights total_time
+    time_total patience min_delta stalled sen ppo_ep wpb bsz wandb_version duration started finished date timestamp
+    time_stamp timestamps uptime pad_token_id eos_token_id bos_token_id exit_code exitcode returncode code errno
+    signal retry retries attempt n_updates allocated reserved max_allocated max_reserved memallocated
     maxmemallocated oom gb_free skipped eta_seconds remaining_time elapsed_time_str total_flos num_classes classes
-    length max_length seq_length job_id jobid id uid gid index idx num count device cuda node host hostname address addr
-    checkpoint ckpt"""
+    length max_length seq_length job_id jobid id uid gid index idx num count device cuda node host hostname address
+    addr checkpoint ckpt"""
 )
 REPEATS = {"best", "previous"}
 NEVER_WORDS = _words(
-    """memory mem seed pid port version checkpoint ckpt attempted pretrained params parameters previous last_best allocated
-    reserved hysteresis skipped nan_iterations words_labels workers oom"""
+    """memory mem seed pid port version checkpoint ckpt attempted pretrained params parameters previous last_best
+    allocated reserved hysteresis skipped nan_iterations words_labels workers oom"""
 )
 NEVER_HEAD = re.compile(
     r"^(?:num|number|n|max|min|total|warmup|save|log|logging|gradient_accumulation|eval_every|batch_size|instantaneous|early_stop\w*)_"

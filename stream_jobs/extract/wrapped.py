@@ -25,13 +25,13 @@ _NUMBERS_OF_A_LOGGER = {
 
 
 def unwrap(text: str) -> str | None:
-    """The message of a JSON record that says nothing else, its time stamp before it; None where the line is no such record."""
+    """The message of a JSON record that says nothing else, its time stamp before it; None where the line is no such record.
+
+    Raises `ValueError` where it looks like one and is no JSON.
+    """
     if not any(f'"{key}"' in text for key in _MESSAGES):
         return None
-    try:
-        record: Any = orjson.loads(text)
-    except ValueError:
-        return None
+    record: Any = orjson.loads(text)
     key = next((key for key in _MESSAGES if isinstance(record, dict) and isinstance(record.get(key), str)), None)
     if key is None or any(_is_metric(name, value) for name, value in record.items()):
         return None
