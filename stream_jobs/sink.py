@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError, DataError
+from urllib3.exceptions import HTTPError
 
 from runtime.errors import PermanentError, TemporaryError
 from runtime.metrics import Metrics
@@ -68,6 +69,10 @@ ROW_CODES = {
 CLIENT_ROW_ERRORS = (DataError, struct.error, OverflowError, TypeError, ValueError, AttributeError)
 
 
+UNREADABLE_TRIES = 5  # answers to a query that were cut off in the middle; more are a fault of this program
+REFUSED_MOST = 100  # rows of one insert: beyond that the fault is not a row's, and putting all aside would hide it
+
+
 class RowsRefused(Exception):
     """The store, or the client on its behalf, refuses what is in the rows; trying again is useless."""
 
@@ -112,6 +117,11 @@ class Sink:
                 log.warning("a row of %s is refused and put aside: %s", table, str(error)[:300])
                 self._metrics.inc("worker_rejected_rows_total", table=table)
                 refused.append(low)
+                if len(refused) > REFUSED_MOST:
+                    raise PermanentError(
+                        f"the store refuses more than {REFUSED_MOST} rows of one insert into {table}: compare its tables with "
+                        f"`trainwirectl migrate status`, look for constraints on them; {_brief(error)}"
+                    ) from error
                 return
             middle = (low + high) // 2
             self._insert_part(table, columns, token, low, middle, refused)
@@ -127,8 +137,13 @@ class Sink:
                     client = self._own.client = connect(self._store)
                 result = work(client)
             except CLIENT_ROW_ERRORS as error:
-                raise RowsRefused(f"{type(error).__name__}: {error}") from error
-            except (ClickHouseError, OSError) as error:
+                if what in TABLES:
+                    raise RowsRefused(f"{type(error).__name__}: {error}") from error
+                failures += 1
+                if failures > UNREADABLE_TRIES:
+                    raise
+                self._wait(what, 0, failures, error)
+            except (ClickHouseError, HTTPError, OSError) as error:
                 code = getattr(error, "code", None) or 0
                 if code in ROW_CODES:
                     raise RowsRefused(_brief(error)) from error

@@ -107,6 +107,19 @@ def test_b13_a_row_that_the_store_refuses_is_isolated_and_kept(desk: Desk) -> No
     assert worker.metrics.value("worker_rejected_rows_total", table="points") == 1
 
 
+def test_a_store_that_refuses_most_rows_stops_the_worker_and_hides_nothing(desk: Desk) -> None:
+    file = Csv(rows(300))
+    desk.client.command("ALTER TABLE points ADD CONSTRAINT only CHECK value < 0")
+    try:
+        with pytest.raises(PermanentError, match="more than 100 rows"):
+            desk.worker().take(*desk.messages(file.deltas(50)))
+    finally:
+        desk.client.command("ALTER TABLE points DROP CONSTRAINT only")
+    assert desk.lines() == []
+    desk.worker().take(*desk.messages(file.deltas(50)))
+    assert desk.shows(file)
+
+
 def test_b52_what_fits_no_column_is_absent_and_never_wrapped(desk: Desk) -> None:
     steps = [2147483648, 4294967296, 2**63 - 1, 2**63, 2**64, -1, -(2**63)]
     values = [1e39, -1e39, 1e308]
