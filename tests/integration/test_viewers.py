@@ -281,6 +281,17 @@ def test_people_see_and_stop_what_they_may(store: Store, database: str, tasks: T
         until(lambda: clients["bob"].get(f"/api/v1/viewers/{public}").json()["state"], "ready")
         assert clients["bob"].delete(f"/api/v1/viewers/{public}").status_code == 403, "seeing is not stopping"
         assert clients["root"].delete(f"/api/v1/viewers/{public}").status_code == 204
+        # the read API holds to the same rules
+        assert httpx.get(f"{gateway.url}/api/v1/tasks").status_code == 401
+        listed = {
+            user: {task["task_id"] for task in client.get("/api/v1/tasks").json()["tasks"]} for user, client in clients.items()
+        }
+        assert listed == {"ada": {"adas", "public-1"}, "bob": {"public-1"}, "root": {"adas", "public-1"}}
+        assert clients["bob"].get("/api/v1/statuses").json() == {}
+        for path in ("", "/lines", "/metrics", "/curves?name=loss", "/events", "/live", "/completeness", "/latency"):
+            assert clients["bob"].get(f"/api/v1/tasks/adas{path}").status_code == 404
+            assert httpx.get(f"{gateway.url}/api/v1/tasks/adas{path}").status_code == 401
+        assert clients["ada"].get("/api/v1/tasks/adas/lines").status_code == 200
         # a browser: without a session to the sign-in page, with it through; never from another site
         page = httpx.get(f"{gateway.url}/view/adas/stub/?at=x")
         assert (page.status_code, page.headers["location"]) == (303, "/sign-in?then=%2Fview%2Fadas%2Fstub%2F%3Fat%3Dx")
