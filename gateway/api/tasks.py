@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from gateway.api.parameters import AccessOf, AllowedTask, KnownTask, Search, SharedOf, StoreOf, cursor, from_cursor, unknown_task
 from gateway.api.values import answer
 from gateway.feed import coverage
-from gateway.queries.events import completeness, events, latency
+from gateway.queries.events import completeness, events, latency, wholeness
 from gateway.queries.tasks import status_counts, task_list, task_parts, task_state
 
 router = APIRouter(tags=["tasks"])
@@ -84,7 +84,8 @@ async def get_events(
 @router.get("/tasks/{task_id}/completeness", summary="Is every byte stored?")
 async def get_completeness(task_id: KnownTask, store: StoreOf) -> Response:
     """One entry a file: bytes written, shipped, stored, the byte ranges that are missing, and the verdict in words."""
-    return answer({"files": await store.run(completeness, task_id)})
+    files, whole = await asyncio.gather(store.run(completeness, task_id), store.run(wholeness, task_id))
+    return answer({**whole, "files": files})
 
 
 @router.get("/tasks/{task_id}/latency", summary="Where time goes between a written line and a stored row")

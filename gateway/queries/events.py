@@ -64,6 +64,20 @@ def completeness(query: Query, task_id: str) -> list[dict[str, Any]]:
     )
 
 
+def wholeness(query: Query, task_id: str) -> dict[str, Any]:
+    """Whether a task is complete, what it lacks, and of a quiet one which hop is quiet (`pulse`, `because`), in words."""
+    (found,) = rows(
+        query(
+            """
+            SELECT t.verdict AS verdict, t.lacks AS lacks, p.verdict AS pulse, p.because AS because
+            FROM task_completeness AS t LEFT JOIN pulse AS p ON t.task_id = p.task_id WHERE t.task_id = {task:String}
+            """,
+            task=task_id,
+        )
+    ) or [{"verdict": "nothing is stored of this task", "lacks": [], "pulse": "", "because": ""}]
+    return found
+
+
 def latency(query: Query, task_id: str) -> dict[str, Any]:
     """Where time went between written and stored, in ms, over the task's last 1,000 batches."""
     found = rows(

@@ -61,7 +61,7 @@ def test_a_changed_migration_is_refused(client: Client, database: str, monkeypat
     store = migrations(client, database)
     list(store.up())
     changed = [Migration(m.number, m.name, m.text + "-- edited\n") for m in all_migrations()]
-    monkeypatch.setattr("schemas.migrations.all_migrations", lambda: changed)
+    monkeypatch.setattr("schemas.migrations.all_migrations", lambda *_: changed)
     with pytest.raises(ValueError, match="0001_tables was changed after it had run"):
         list(store.up())
 

@@ -261,7 +261,11 @@ def test_completeness_and_latency(seeded: Seeded) -> None:
     file.cover(0, 100)
     file.cover(200, 300)
     file.heartbeat(size=320)
-    (found,) = seeded.get("tasks/holey/completeness")["files"]
+    whole = seeded.get("tasks/holey/completeness")
+    assert whole["verdict"] == whole["lacks"][0]
+    assert "shipped and are not stored" in whole["verdict"] or "shipper of rank 0" in whole["verdict"]
+    assert whole["pulse"] == "running"
+    (found,) = whole["files"]
     assert found["missing"] == [[100, 200], [300, 320]]
     assert (found["written"], found["stored"]) == (320, 200)
     assert [line["text"][0] for line in seeded.get("tasks/holey/lines")["lines"]] == ["x", "z"]
