@@ -188,7 +188,7 @@ def status() -> statetimeline.Panel:
         f"""
         SELECT
             e.time AS time, concat('rank ', toString(e.rank)) AS series,
-            argMax(e.fields['status'], (e.attempt, e.kind = 'finished', e.file_id, e.offset, e.place)) AS state
+            argMax(e.fields['status'], (e.attempt, e.kind != 'status', e.file_id, e.offset, e.place)) AS state
         FROM events AS e
         WHERE e.task_id = {TASK} AND e.kind IN ('status', 'finished', 'end')
             AND e.fields['status'] != '' AND $__timeFilter_ms(e.time)

@@ -131,7 +131,8 @@ FROM {database}.heartbeats AS h
 GROUP BY task_id, file_id;
 
 -- What each rank of a task last said of itself: of its last start the latest status, ordered by start, time, file and
--- offset, so that a 'running' which comes late cannot beat the end.
+-- offset, so that a 'running' which comes late cannot beat the end. The end record of a file that goes on in another
+-- one says 'running' itself.
 CREATE OR REPLACE VIEW {database}.rank_states {on_cluster} AS
 SELECT task_id, rank, attempt, last.1 AS status, last.2 AS message, last.3 AS code, last.4 AS signal, last.5 AS time
 FROM
@@ -140,9 +141,9 @@ FROM
         task_id, rank, max(e.attempt) AS attempt,
         argMax(
             (e.fields['status'], e.message, e.fields['code'], e.fields['signal'], e.time),
-            (e.attempt, e.kind = 'finished', e.time, e.file_id, e.offset, e.place)) AS last
+            (e.attempt, e.kind != 'status' AND e.fields['status'] != 'running', e.time, e.file_id, e.offset, e.place)) AS last
     FROM {database}.events AS e
-    WHERE e.kind IN ('status', 'finished') AND e.fields['status'] != ''
+    WHERE e.kind IN ('status', 'finished', 'end') AND e.fields['status'] != ''
     GROUP BY task_id, rank
 );
 
@@ -183,7 +184,7 @@ LEFT JOIN
 (
     SELECT
         task_id, count() AS ranks, countIf(status = 'failed') AS failed, countIf(status = 'succeeded') AS succeeded,
-        countIf(status NOT IN ('failed', 'succeeded', 'stopped')) AS running, argMax(status, time) AS any_status,
+        countIf(status NOT IN ('failed', 'succeeded', 'stopped', 'ended')) AS running, argMax(status, time) AS any_status,
         argMax(rank_state.message, rank_state.status = 'failed') AS message
     FROM {database}.rank_states AS rank_state GROUP BY task_id
 ) AS state ON f.task_id = state.task_id

@@ -224,12 +224,22 @@ def said(rows: Rows, offset: int, status: str, kind: str = "status", **values: A
     rows.event(offset, kind, fields={"status": status}, **values)
 
 
-def test_a_late_running_cannot_beat_the_end(rows: Rows) -> None:
+@pytest.mark.parametrize("kind", ["finished", "end"])
+def test_a_late_running_cannot_beat_the_end(rows: Rows, kind: str) -> None:
     rows.stored(0, 100)
     assert rows.query(STATE) == [("running",)]
-    said(rows, 10, "succeeded", "finished")
+    said(rows, 10, "succeeded", kind)
     said(rows, 20, "running")
     assert rows.query(STATE) == [("succeeded",)]
+
+
+def test_a_file_that_goes_on_in_another_one_does_not_end_its_task(rows: Rows) -> None:
+    rows.stored(0, 100)
+    said(rows, 10, "running")
+    said(rows, 20, "running", "end")
+    assert rows.query(STATE) == [("running",)]
+    said(rows, 30, "ended", "end")
+    assert rows.query(STATE) == [("ended",)]
 
 
 def test_a_restart_runs_again_whatever_the_start_before_said(rows: Rows) -> None:
