@@ -42,10 +42,11 @@ class Files:
             if file is None or reading not in file.looked or (reading in file.forks and fork_key not in self._files):
                 missing[fork_key] = None
         self._drop_old(len(missing), kept)
+        mains = {(task, file_id) for task, file_id, _ in wanted}
         loaded = self._archive.load(list(missing))
         for key in missing:
             file = loaded.get(key) or FileLedger(*key)
-            if "~" not in key[1] or file.runs:
+            if key in mains or file.runs:
                 self._files.setdefault(key, file)
         for task, file_id, reading in wanted:
             file = self._files[task, file_id]

@@ -257,3 +257,32 @@ def test_a_store_that_is_away_is_waited_for_and_the_wait_can_be_ended(desk: Desk
     stop.set()
     thread.join(20)
     assert len(errors) == 1
+
+
+@pytest.mark.parametrize(
+    "file_id", ["a~b", "'); DROP TABLE points --", "back\\slash", "tab\tline\nfeed", "nul\x00", "日本語 🚂", "{x:String}", "%s"]
+)
+def test_any_name_of_a_file_is_only_a_name(desk: Desk, file_id: str) -> None:
+    file = Csv(rows(6), file_id=file_id)
+    other = dataclasses.replace(Csv([(step, -1.0) for step in range(1, 7)]), file_id=file_id)
+    beat = Heartbeat("task", "shipper-1", "node-1", now(), 10_000, (FileState(file.delta(0, 1).file, "A", 9, 9),))
+    for event in [*file.deltas(3), beat, *other.deltas(7, "B")]:
+        desk.worker().take(desk.message(event))
+    fork = [line[1:] for line in other.lines[1:]]
+    assert desk.lines() == sorted([*file.lines, *((f"{file_id}~B", *line) for line in fork)])
+    assert desk.query("SELECT file_id FROM heartbeats") == [(file_id,)]
+
+
+def test_halves_of_characters_reach_no_column(desk: Desk) -> None:
+    file = Csv(rows(6))
+    beat = Heartbeat("task", "shipper-1", "node-1", now(), 10_000, (FileState(file.delta(0, 1).file, "A", 9, 9, "x"),))
+    whole = desk.message(beat)
+    broken = desk.message(beat, value=(whole.value or b"").replace(b'"open_line":"x"', b'"open_line":"\\ud800"'))
+    assert broken.value != whole.value
+    lines = b"{'loss': 0.5, 'ac\\ud800c': 0.25}\nloss=2\n{'ac\\ud800c': nan}\n"
+    text = Delta(FileRef("task", "dict", "/d"), 0, len(lines), "A", 0, zlib.crc32(lines), now(), lines)
+    desk.worker().take(broken, *desk.messages([*file.deltas(4), text]))
+    assert [line for line in desk.lines() if line[0] == "file"] == file.lines
+    assert desk.query(f"SELECT reason FROM dead_letters WHERE offset = {broken.offset}") == [("malformed",)]
+    kept = desk.query("SELECT count() FROM dead_letters WHERE reason = 'not-extracted'") == [(1,)]
+    assert kept or ("dict", 2.0) in [(point[0], point[-1]) for point in desk.points()]
