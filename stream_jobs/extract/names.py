@@ -62,6 +62,21 @@ def is_metric(name: str) -> bool:
     return any(word in lexicon.METRIC_WORDS for word in words) or any(word in lexicon.METRIC_WORDS for word in joined)
 
 
+@lru_cache(4096)
+def is_split_only(name: str) -> bool:
+    """`train`, `val set`: nothing but the split makes it a metric, so a whole number may well be the size of that set."""
+    words = set(lexicon.WORDS.findall(plain(name)))
+    if not words & lexicon.SPLITS or lexicon.SPEED.search(name) or lexicon.METRIC_TAIL.search(plain(name)):
+        return False
+    return not (words - lexicon.SPLITS) & lexicon.METRIC_WORDS
+
+
+@lru_cache(4096)
+def is_learning_rate(name: str) -> bool:
+    """A metric in training, a setting before it."""
+    return plain(name).endswith(("lr", "learning_rate")) or plain(name) == "l_r"
+
+
 def ends_as_metric(name: str) -> bool:
     return lexicon.METRIC_TAIL.search(plain(name)) is not None and is_metric(name)
 

@@ -600,7 +600,9 @@ class Pairs:
             self.last_rate, self._last_unit = len(self.reading.pairs), token.text
         else:
             self.last_rate = None
-        self.reading.pairs.append(Pair(name, value, sure and names.is_metric(string), rule))
+        whole = isinstance(value, Span) and self.text[value.start : value.end].strip("+-").replace(",", "").isdigit()
+        sure = sure and names.is_metric(string) and not (whole and names.is_split_only(string))
+        self.reading.pairs.append(Pair(name, value, sure, rule))
 
     def _is_position(self, name: Span | str, value: Span | float) -> bool:
         """`(trainer:777)`: a place in a source file."""

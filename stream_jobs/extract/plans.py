@@ -267,8 +267,13 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
     always: list[tuple[str, Span | float]] = []
     started: list[tuple[str, Span | float]] = []
     sure = any(pair.sure for pair in reading.pairs)
+    setting = not plan.evidence and all(names.is_learning_rate(_name(pair, text)) for pair in reading.pairs if pair.sure)
     for pair in reading.pairs:
-        name = pair.name if isinstance(pair.name, str) else text[slice(*pair.name)]
+        if setting and (in_object or pair.sure):  # only a learning rate: a setting, unless training goes on in free text
+            if not in_object:
+                started.append((_name(pair, text), pair.value))
+            continue
+        name = _name(pair, text)
         named = f"{split} {name}" if split and split.lower() not in name.lower() else name
         if pair.sure or (plan.evidence and (sure or pair.rule != "name value in a list")) or (sure and in_object):
             always.append((named, pair.value))
@@ -279,6 +284,10 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
     if not reading.pairs:
         plan.dump = _opens_dump(text)
     plan.happening = happenings.of(text, header=bool(reading.epochs) and not reading.pairs)
+
+
+def _name(pair: Pair, text: str) -> str:
+    return pair.name if isinstance(pair.name, str) else text[slice(*pair.name)]
 
 
 def _likely(pair: Pair, name: str, text: str) -> bool:

@@ -22,6 +22,7 @@ KINDS = {
     "hexadecimal": "loss at 0x7f8ffd427490",
     "parameters": "#trainable params: 219,188,480",
     "parameter count": "54.7 M    Trainable params",
+    "sizes of splits": "Train: 50000, Val: 10000, Test: 10000",
     "counts": "Num examples = 23",
     "settings": "Config: alpha=0.000100, betas=(0.900000, 0.980000), weight_decay=0.000000",
     "command": "train.py --lr 0.001 --dropout 0.1 -epoch 25",
@@ -50,3 +51,12 @@ def test_no_point(text: str, before: str) -> None:
 def test_a_printed_model_is_none() -> None:
     text = "AdamW (\n    eps: 1e-08\n    lr: 0.001\n    momentum: 0.9\n)\nstep 1 loss: 0.5"
     assert triples(text) == [(6, "loss", 0.5, 1, None)]
+
+
+@pytest.mark.parametrize("text", ["Learning rate: 0.001", '{"lr": 0.1, "batch_size": 32, "model": "x"}', "lr=0.001 wd=0.0005"])
+def test_a_learning_rate_before_training_is_a_setting(text: str) -> None:
+    assert triples(text) == []
+
+
+def test_a_learning_rate_in_training_is_a_metric() -> None:
+    assert triples("step 1 loss=0.5\nlr: 0.05")[1:] == [(2, "lr", 0.05, 1, None)]
