@@ -88,7 +88,8 @@ def _key_string(key: re.Match[str]) -> str:
     raw = key[1] if key[1] is not None else key[2]
     if "\\" in raw:
         try:
-            return str(json.loads(f'"{raw}"'))
+            # Half of a surrogate pair can be written, and is no character: no column takes it.
+            return str(json.loads(f'"{raw}"')).encode("utf-8", "replace").decode()
         except ValueError:
             return str(raw)
     return str(raw)
