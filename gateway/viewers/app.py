@@ -20,6 +20,7 @@ from gateway.viewers.launchers.contract import Launcher
 from gateway.viewers.launchers.process import ProcessLauncher
 from gateway.viewers.people import People
 from gateway.viewers.proxy import Proxy
+from gateway.viewers.proxy import client as proxy_client
 from gateway.viewers.registry import Registry
 from gateway.viewers.rights import Rights
 from gateway.viewers.settings import ViewerSettings
@@ -42,18 +43,16 @@ def router(settings: ViewerSettings) -> APIRouter:
 
         launcher = await make_launcher(settings, folder, store)
         audit = Audit(folder / "events")
-        async with httpx.AsyncClient(
-            trust_env=False,  # viewers are reached directly, whatever proxies the environment names
-            follow_redirects=False,
-            limits=httpx.Limits(max_connections=1000, max_keepalive_connections=100),
-            timeout=httpx.Timeout(30.0, pool=10.0),
-        ) as client:
+        plain = httpx.AsyncClient(
+            trust_env=False, timeout=30.0
+        )  # tools are reached directly, whatever proxies the environment names
+        async with plain as client, proxy_client() as passing:
             viewers = Viewers(
                 settings, registry, rights, launcher, audit, store, client, app.state.metrics, app.state.settings.web.base_path
             )
             app.state.viewers, app.state.people, app.state.wall = viewers, people, time.time
             app.state.access = PeoplesAccess(people, viewers)
-            app.state.viewer_proxy = Proxy(viewers, (settings.people.user_header, settings.people.groups_header))
+            app.state.viewer_proxy = Proxy(viewers, passing, (settings.people.user_header, settings.people.groups_header))
             await viewers.start()
             sweeping = asyncio.create_task(viewers.run(), name="viewers")
             try:

@@ -1,8 +1,8 @@
 """Shows a tool through the gateway: HTTP/1.1 and WebSockets, streamed both ways, nothing of the gateway's own handed on.
 
-Built on httpx and websockets. fastapi-proxy-lib does not hold here: it builds the query string anew, hands the gateway's cookies
-to the tool and knows nothing of prefixes, so that all but its loop had to be written anyway. The target's host and port come from
-the launcher, never from the request; the path goes as the bytes that came.
+Built on aiohttp and websockets. fastapi-proxy-lib does not hold here: it builds the query string anew, hands the gateway's
+cookies to the tool and knows nothing of prefixes, so that all but its loop had to be written anyway. The target's host and port
+come from the launcher, never from the request; the path goes as the bytes that came.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Callable, Iterable
 from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
-import httpx
+import aiohttp
 import websockets.asyncio.client
 from fastapi import Request
 from starlette.datastructures import Headers
@@ -20,11 +20,12 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from websockets.exceptions import ConnectionClosed, WebSocketException
+from yarl import URL
 
 from gateway.api.problems import problem
 from gateway.viewers.people import without_ours
 from gateway.viewers.viewer import Viewer
-from gateway.viewers.viewers import Viewers
+from gateway.viewers.viewers import Viewers, host_in_url
 from gateway.viewers.words import Person
 
 # Between neighbours only (RFC 9110, 7.6.1); what a `Connection` header names goes too.
@@ -43,14 +44,15 @@ NOT_FOR_PEOPLE = {
 }  # fmt: skip
 BODYLESS = {"GET", "HEAD", "OPTIONS", "TRACE"}
 LARGEST_PAGE = 4 * 2**20  # bytes of HTML that is mended; TensorBoard's has 200 kB
+LARGEST_HEADER = 64 * 1024  # bytes of one line of a tool's answer
 LARGEST_FRAME = 16 * 2**20  # bytes of one WebSocket message; 16 of them may wait
 
 
 class Proxy:
     """Stateless but for the viewers' presence: who asks is counted as long as the answer flows."""
 
-    def __init__(self, viewers: Viewers, identity_headers: Iterable[str]) -> None:
-        self._viewers = viewers
+    def __init__(self, viewers: Viewers, client: aiohttp.ClientSession, identity_headers: Iterable[str]) -> None:
+        self._viewers, self._client = viewers, client
         self._identity = {name.lower() for name in identity_headers}
 
     async def http(self, request: Request, viewer: Viewer, rest: bytes, person: Person) -> Response:
@@ -60,26 +62,21 @@ class Proxy:
         condition, prefix = viewer.condition, self._viewers.prefix(viewer)
         number = viewer.presence.begin(person.user, self._viewers.clock(), chatter=viewer.tool.is_chatter(_shown(rest)))
         try:
-            answer = await self._viewers.client.send(self._outgoing(request, viewer, rest, prefix), stream=True)
-        except (httpx.TransportError, httpx.InvalidURL) as error:
+            answer = await self._ask(request, viewer, rest, prefix)
+            response = await self._answer(answer, viewer, lambda: viewer.presence.end(number, self._viewers.clock()))
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             viewer.presence.end(number, self._viewers.clock())
             return problem(502, f"{viewer.tool.title} does not answer ({type(error).__name__}): load it again in a moment")
         except BaseException:
             viewer.presence.end(number, self._viewers.clock())
             raise
-
-        response: Response
-        mended = viewer.tool.mend and answer.headers.get("content-type", "").startswith("text/html")
-        if mended and int(answer.headers.get("content-length", LARGEST_PAGE + 1)) <= LARGEST_PAGE:
-            response = Response(await self._mended(answer, viewer), answer.status_code)
-            answer.headers["content-length"] = str(len(response.body))
-            viewer.presence.end(number, self._viewers.clock())
-        else:
-            response = _Stream(answer, lambda: viewer.presence.end(number, self._viewers.clock()))
-        public = request.headers.get("host", "")
+        told = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.raw_headers]
+        if not isinstance(response, _Stream):
+            told = [(name, value) for name, value in told if name.lower() != "content-length"]
+            told.append(("content-length", str(len(response.body))))
+        own = {request.headers.get("host", ""), f"{condition.host}:{condition.port}"}
         response.raw_headers = [
-            (name.lower().encode("latin-1"), value.encode("latin-1"))
-            for name, value in incoming(answer.headers.multi_items(), prefix, {public, f"{condition.host}:{condition.port}"})
+            (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in incoming(told, prefix, own)
         ]
         return response
 
@@ -112,22 +109,22 @@ class Proxy:
         finally:
             viewer.presence.end(number, self._viewers.clock())
 
-    async def _mended(self, answer: httpx.Response, viewer: Viewer) -> bytes:
-        try:
-            page = await answer.aread()
-        finally:
-            await answer.aclose()
-        if answer.headers.get("content-encoding", "identity") == "identity":
-            for wrong, right in viewer.tool.mend:
-                page = page.replace(wrong.encode(), right.encode())
-        return page
+    async def _answer(self, answer: aiohttp.ClientResponse, viewer: Viewer, ended: Callable[[], None]) -> Response:
+        """The answer on its way; a page that is to be mended is read whole first."""
+        small = int(answer.headers.get("content-length", LARGEST_PAGE + 1)) <= LARGEST_PAGE
+        plain = answer.headers.get("content-encoding", "identity") == "identity"
+        if not (viewer.tool.mend and small and plain and answer.headers.get("content-type", "").startswith("text/html")):
+            return _Stream(answer, ended)
+        async with answer:
+            page = await answer.read()
+        for wrong, right in viewer.tool.mend:
+            page = page.replace(wrong.encode(), right.encode())
+        ended()
+        return Response(page, answer.status)
 
-    def _outgoing(self, request: Request, viewer: Viewer, rest: bytes, prefix: str) -> httpx.Request:
+    async def _ask(self, request: Request, viewer: Viewer, rest: bytes, prefix: str) -> aiohttp.ClientResponse:
         condition = viewer.condition
-        url = httpx.URL(
-            scheme="http", host=condition.host, port=condition.port,
-            raw_path=_target(viewer, rest, prefix, request.scope["query_string"]),
-        )  # fmt: skip
+        target = _target(viewer, rest, prefix, request.scope["query_string"]).decode("latin-1")
         headers = self._handed_on(request.headers)
         headers += [
             ("host", request.headers.get("host", "")),
@@ -137,18 +134,14 @@ class Proxy:
         ]
         if viewer.tool.mend and "text/html" in request.headers.get("accept", ""):
             headers = [(name, value) for name, value in headers if name != "accept-encoding"]  # it is read here
-        content = None
+        body = None
         if request.method not in BODYLESS or "content-length" in request.headers or "transfer-encoding" in request.headers:
-            content = request.stream()
+            body = request.stream()
             # One length or none, so that tool and gateway never disagree about where a request ends.
             if "transfer-encoding" not in request.headers:
                 headers.append(("content-length", request.headers.get("content-length", "0")))
-        client = self._viewers.client
-        # Built here, not by the client: its own default headers and cookies are nobody's.
-        return httpx.Request(
-            request.method, url, headers=headers, content=content,
-            extensions={"timeout": {"connect": 5.0, "read": None, "write": None, "pool": client.timeout.pool}},
-        )  # fmt: skip
+        url = URL(f"http://{host_in_url(condition.host)}:{condition.port}{target}", encoded=True)  # the bytes that came
+        return await self._client.request(request.method, url, headers=headers, data=body, allow_redirects=False)
 
     def _handed_on(self, headers: Headers) -> list[tuple[str, str]]:
         dropped = HOP | OURS | self._identity | _named(headers.getlist("connection"))
@@ -161,8 +154,8 @@ class Proxy:
 class _Stream(StreamingResponse):
     """A tool's answer on its way. Its end is told whenever and however it comes, also before the first byte."""
 
-    def __init__(self, answer: httpx.Response, ended: Callable[[], None]) -> None:
-        super().__init__(answer.aiter_raw(), answer.status_code)
+    def __init__(self, answer: aiohttp.ClientResponse, ended: Callable[[], None]) -> None:
+        super().__init__(answer.content.iter_any(), answer.status)
         self._answer, self._ended = answer, ended
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -170,8 +163,20 @@ class _Stream(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._ended()
-            with contextlib.suppress(httpx.TransportError):
-                await self._answer.aclose()
+            self._answer.close()  # of a connection that was read to its end nothing is lost
+
+
+def client() -> aiohttp.ClientSession:
+    """A client that says nothing of its own accord and keeps no cookies: they would be nobody's."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=1000),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=5.0),  # a stream may be silent for ever
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+        max_line_size=LARGEST_HEADER,
+        max_field_size=LARGEST_HEADER,
+    )
 
 
 def incoming(headers: Iterable[tuple[str, str]], prefix: str, own: set[str]) -> list[tuple[str, str]]:

@@ -313,7 +313,7 @@ class Viewers:
             await asyncio.sleep(0.1)
 
     async def _answers(self, found: Condition, prefix: str, tool: Tool, points: bool) -> bool:
-        root = f"http://{_host(found.host)}:{found.port}{prefix if tool.prefix == 'keep' else ''}"
+        root = f"http://{host_in_url(found.host)}:{found.port}{prefix if tool.prefix == 'keep' else ''}"
         try:
             answer = await self.client.get(root + tool.ready, timeout=2.0)
             if answer.status_code < 400 and tool.shows and points:
@@ -471,5 +471,5 @@ def task_facts(query: Query, task_id: str) -> TaskFacts | None:
     return TaskFacts(task_id, found["owner"][0], found["project"][0], bool(points["one"]), bool(found["lines"][0]))
 
 
-def _host(host: str) -> str:
+def host_in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
