@@ -10,58 +10,20 @@ from __future__ import annotations
 import re
 
 from stream_jobs.extract import lexicon, names, numbers
+from stream_jobs.extract.phrase import Phrase
 from stream_jobs.extract.reading import Counter, Pair, Reading, Span
-from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, PUNCT, WORD, Token, tokenize
+from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, PUNCT, WORD, Token
 
 _WRAPPERS = {"tensor", "float", "array", "Array", "DeviceArray", "item", "Tensor", "scalar"}
-_STOP = {
-    "in",
-    "at",
-    "of",
-    "for",
-    "to",
-    "from",
-    "after",
-    "with",
-    "by",
-    "than",
-    "on",
-    "over",
-    "every",
-    "and",
-    "because",
-    "between",
-    "be",
-}
-_CUT = {"with", "and", "has", "got", "gives", "achieved", "reached", "where"}  # what stands before them is no name
-_CLUMP = re.compile(r"([0-9]+)(epoch|ep|batch|iter|step|num_updates|updates)(?![a-z])")
 # pycocotools: ` Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.381`
 _COCO = re.compile(rf"\s*(Average (?:Precision|Recall)\s+\(A[PR]\)\s@\[[^\]]*\])\s=\s({numbers.NUMBER})\s*$")
 _NOTHING = {"null", "none", "n/a", "na", "undefined"}
 _GLUED = re.compile(r"(?i)(epoch|step|iter|iteration)[_-]?([0-9]+)|第([0-9]+)(?:轮|步)")
-_NAME_WORDS = 12
-_NAME_CHARACTERS = 256
 _DROP_TITLES = ("memory", "time (ms)", "times across ranks")
 
 
-class Pairs:
-    """One reading of one text. `quiet` texts (inside a call's brackets) give nothing."""
-
-    def __init__(self, text: str, reading: Reading) -> None:
-        self.text = text
-        self.tokens = tokenize(text)
-        self.reading = reading
-        self.words: list[Token] = []
-        self.strong = True  # the words began at a boundary, not directly behind a value
-        self.edge = "|"  # which
-        self.after_value = False  # nothing but a unit stood between the last value and here
-        self.open = {"call": 0, "value": 0, "": 0}  # how many brackets of each kind are open
-        self.brackets: list[str] = []  # what opened each open bracket: "call", "value" (behind a number) or ""
-        self.repeat = False  # what follows is a best value so far, told before
-        self.split = ""  # train, valid, … standing alone before a counter
-        self.titles: list[str] = []
-        self.colons = sum(t.text == ":" and t.space > 0 and t.kind == PUNCT for t in self.tokens) >= 3
-        self.last_rate: int | None = None  # index of a pair whose unit may become its name
+class Pairs(Phrase):
+    """One reading of one text: a step for each token."""
 
     def read(self) -> None:
         at = 0
@@ -89,19 +51,6 @@ class Pairs:
             self.strong = False
             return at + 1
         return self._punct(at, token)
-
-    def _clump(self, token: Token) -> None:
-        """ESPnet's `2epoch:train:51-100batch:100num_updates`: counters glued before their names."""
-        for found in _CLUMP.finditer(self.text, token.start, token.end):
-            self._counter(found[2], Span(*found.span(1)))
-
-    def _counter(self, name: str, at: Span) -> None:
-        if names.is_epoch(name):
-            self.reading.epochs.append(Counter(0, at, None, name))
-        else:
-            self.reading.steps.append(Counter(names.step_rank(name) or 0, at, None, name))
-
-    # -- words ---------------------------------------------------------------------------------------------------------
 
     def _word(self, at: int, token: Token) -> int:
         if self.words and (token.space == 2 or self._ends_sentence(token)):
@@ -136,61 +85,6 @@ class Pairs:
         self.after_value = False
         self.words.append(token)
         return at + 1
-
-    def _ends_sentence(self, token: Token) -> bool:
-        """`Skipping step. Attempted loss scale: 4`: a dot before a capital ends what was said."""
-        last = self.words[-1]
-        return last.end - last.start > 3 and token.text[0].isupper() and self.text[last.end : token.start] in (". ", "! ", "? ")
-
-    def _is_sign(self, at: int) -> bool:
-        return at < len(self.tokens) and self.tokens[at].kind == PUNCT and self.tokens[at].text in ":="
-
-    def _push(self, kind: str) -> None:
-        self.brackets.append(kind)
-        self.open[kind] += 1
-
-    def _boundary(self) -> None:
-        if self.words:
-            title = self.text[self.words[0].start : self.words[-1].end]
-            if len(self.titles) < 16:
-                self.titles.append(title)
-            if names.plain(title) in lexicon.SPLITS:
-                self.split = title
-        self.words = []
-        self.strong = True
-        self.after_value = False
-        self.repeat = False
-
-    def _after(self) -> None:
-        self.words = []
-        self.strong = False
-        self.after_value = True
-
-    def _name(self, until: int | None = None) -> Span | None:
-        """Where the name stands that ends with the last word (or at `until`), or None where there is none worth it."""
-        words = self.words
-        for back in range(len(words) - 1, max(len(words) - 1 - _NAME_WORDS, -1), -1):
-            if words[back].text.lower() in _CUT:
-                words = words[back + 1 :]
-                break
-        if not words or len(words) > _NAME_WORDS:
-            return None
-        start, end = words[0].start, until if until is not None else words[-1].end
-        if end - start > _NAME_CHARACTERS or self._is_flag(words[0]):
-            return None
-        if self.repeat or words[-1].text.lower() in _STOP or "best" in self.text[self.words[0].start : end].lower():
-            return None
-        return Span(start, end)
-
-    def _is_flag(self, word: Token) -> bool:
-        """`--lr 0.1`, `-epoch 25`: an argument of a command."""
-        before = self.text[max(word.start - 2, 0) : word.start]
-        return before.endswith("-") and before != "->" and word.space == 0
-
-    def _string(self, name: Span | str) -> str:
-        return name if isinstance(name, str) else self.text[name.start : name.end]
-
-    # -- numbers -------------------------------------------------------------------------------------------------------
 
     def _bare(self, at: int, token: Token) -> int:
         """A number that no sign leads to."""
@@ -270,52 +164,6 @@ class Pairs:
         self._after()
         return True
 
-    def _subject(self, words: list[Token]) -> Span | None:
-        """`loss after step 33: 0.5`: what stands before `after`, where that is a metric."""
-        stop = next((i for i, word in enumerate(words) if word.text.lower() in ("after", "at")), 0)
-        if not stop or stop > _NAME_WORDS:
-            return None
-        name = Span(words[0].start, words[stop - 1].end)
-        return name if names.is_metric(self._string(name)) else None
-
-    def _rate(self, token: Token, unit: str) -> None:
-        """`151075.54 words/s`: the unit is the name. `Speed: 1 a/s 2 b/s`: so it is of the first, too."""
-        pairs = self.reading.pairs
-        if self.last_rate is not None and self.after_value and pairs:
-            unit_name, index = self._last_unit, self.last_rate
-            pairs[index] = pairs[index]._replace(name=unit_name, rule="value unit")
-        self._add(unit, Span(token.start, token.end), "value unit")
-        self._after()
-
-    _last_unit = ""
-
-    def _unit(self, unit: str) -> None:
-        if numbers.is_rate(unit) and self.reading.pairs:
-            self.last_rate, self._last_unit = len(self.reading.pairs) - 1, unit
-
-    def _has_stop(self) -> bool:
-        return any(word.text.lower() in _STOP for word in self.words)
-
-    def _closed(self, at: int) -> bool:
-        """The number ends its segment: a bar, a comma, a gap or the end follows, with at most a unit before it."""
-        following = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
-        if following is None or following.space == 2:
-            return True
-        return following.kind == PUNCT and (following.text in "|,;)](" or (self.colons and following.text == ":"))
-
-    def _leads_phrase(self, at: int) -> bool:
-        """`Accuracy of the network on the 10000 test images: 55 %`: the number is a word of a name."""
-        follow = at + 1
-        while (
-            follow < len(self.tokens) and follow < at + 6 and self.tokens[follow].kind == WORD and self.tokens[follow].space == 1
-        ):
-            if numbers.is_unit(self.tokens[follow].text) and follow == at + 1:
-                return False
-            follow += 1
-        return follow > at + 1 and self._has_stop() and self._is_sign(follow)
-
-    # -- punctuation ---------------------------------------------------------------------------------------------------
-
     def _punct(self, at: int, token: Token) -> int:
         char = token.text
         if char == "=" or char == ":":
@@ -355,9 +203,6 @@ class Pairs:
         self._boundary()
         return at + 1
 
-    def _has_number(self) -> bool:
-        return any(word.kind == NUM for word in self.words)
-
     def _open_round(self, at: int, token: Token) -> int:
         close = self._closing(at)
         if self.words and close is not None and self._is_valued(close + 1):
@@ -383,22 +228,6 @@ class Pairs:
         self._boundary()
         self.after_value = value
         return at + 1
-
-    def _closing(self, at: int) -> int | None:
-        """The bracket that closes the one at `at`, where it is near."""
-        depth = 0
-        for i in range(at, min(at + 9, len(self.tokens))):
-            depth += (self.tokens[i].text == "(") - (self.tokens[i].text == ")")
-            if depth == 0:
-                return i
-        return None
-
-    def _is_valued(self, at: int) -> bool:
-        """A number behind a gap, with nothing behind it: `f1-score (micro avg)  0.85`."""
-        return at + 1 == len(self.tokens) and self.tokens[at].kind == NUM and self.tokens[at].space == 2
-
-    def _has_sign(self, start: int, stop: int) -> bool:
-        return any(self._is_sign(i) for i in range(start, stop))
 
     def _open_square(self, at: int) -> int:
         """`Epoch[145]`, `Batch [20]`, `Epoch [1/10]`, `[1][15/15]`, `[10]`, `[1,  2000]`."""
@@ -443,8 +272,6 @@ class Pairs:
         else:
             return False
         return True
-
-    # -- name sign value -----------------------------------------------------------------------------------------------
 
     def _sign(self, at: int, name: Span | None) -> int:
         """At `=` or `:` behind a name."""
@@ -553,62 +380,6 @@ class Pairs:
             return
         self._add(name, here, rule, token)
         self._after()
-
-    def _is_duration(self, at: int) -> bool:
-        """`10 minutes and 3 seconds`: several numbers make one."""
-        return [t.text for t in self.tokens[at + 1 : at + 3]] in [[u, "and"] for u in ("minutes", "minute", "hours", "hour")]
-
-    def _changes(self, at: int) -> bool:
-        """`lr: 0.1 -> 0.01`: what was, not what is."""
-        behind = self.tokens[at + 1 : at + 4]
-        return len(behind) == 3 and behind[0].text == "-" and behind[1].text == ">" and behind[2].kind == NUM
-
-    def _percent_behind(self, at: int) -> Token | None:
-        """`9913/10000 (99%)`."""
-        if at + 2 < len(self.tokens) and self.tokens[at + 1].text == "(" and self.tokens[at + 2].text == "%":
-            return self.tokens[at + 2]
-        return None
-
-    def _count(self, name: Span | None, token: Token, rule: str) -> bool:
-        """Take the number as a counter of steps or epochs, where that is what its name says."""
-        if name is None or token.text not in ("", "%"):
-            return False
-        string = self._string(name)
-        here, total = Span(token.start, token.end), Span(*token.total) if token.kind == COUNTER else None
-        if names.is_epoch(string):
-            self.reading.epochs.append(Counter(0, here, total, string))
-            return True
-        rank = names.step_rank(string)
-        if rank is None:
-            return False
-        first, _, last = names.plain(string).partition("_")
-        if last in lexicon.WITHIN and first in lexicon.SIDE_SPLITS:  # [eval batch=1/10]
-            self.reading.side = True
-            return True
-        if "." in self.text[here.start : here.end].rstrip(".") and rule.startswith("counter"):
-            return False
-        self.reading.steps.append(Counter(rank, here, total, string))
-        return True
-
-    def _add(self, name: Span | str, value: Span | float, rule: str, token: Token | None = None, sure: bool = True) -> None:
-        string = self._string(name)
-        if names.is_never(string) or names.is_count(string):
-            return
-        if self.open[""] and not names.is_metric(string) and self._is_position(name, value):
-            return
-        if token is not None and token.text and numbers.is_rate(token.text):
-            self.last_rate, self._last_unit = len(self.reading.pairs), token.text
-        else:
-            self.last_rate = None
-        whole = isinstance(value, Span) and self.text[value.start : value.end].strip("+-").replace(",", "").isdigit()
-        sure = sure and names.is_metric(string) and not (whole and names.is_split_only(string))
-        self.reading.pairs.append(Pair(name, value, sure, rule))
-
-    def _is_position(self, name: Span | str, value: Span | float) -> bool:
-        """`(trainer:777)`: a place in a source file."""
-        if isinstance(name, str) or not isinstance(value, Span):
-            return False
-        return self.text[name.end : value.start] == ":" and self.text[value.start : value.end].isdigit()
 
 
 def read(text: str, reading: Reading) -> None:
