@@ -1,5 +1,8 @@
 -- Is everything there, and if not, what lacks? A file, a rank, a task; and of a quiet task, which hop is quiet.
 
+-- Who was heard lately is asked every few seconds.
+ALTER TABLE {database}.heartbeats {on_cluster} ADD INDEX IF NOT EXISTS lately arrived TYPE minmax GRANULARITY 1;
+
 -- Deltas that were not stored, because their bytes are. A message that is delivered again and again is one row.
 CREATE TABLE IF NOT EXISTS {database}.repeats {on_cluster}
 (
@@ -37,14 +40,14 @@ SELECT
         empty(missing), 'stored so far',
         shipped < written, concat('shipper at byte ', toString(shipped), ' of ', toString(written)),
         concat(toString(arraySum(g -> g.2 - g.1, missing)), ' bytes shipped and not stored yet')) AS verdict,
-    parent, parent_end, world_size,
+    parent, parent_end, world_size, start_id,
     ended = '' AND dateDiff('millisecond', heard, now64(3)) > 3 * greatest(interval_ms, 1000) + 30000 AS silent
 FROM
 (
     SELECT
         task_id, file_id,
         argMax(side.path, side.ranges != []) AS path, max(side.rank) AS rank, max(side.attempt) AS attempt,
-        max(side.world_size) AS world_size, max(side.parent) AS parent, max(side.parent_end) AS parent_end,
+        max(side.world_size) AS world_size, max(side.start_id) AS start_id, max(side.parent) AS parent, max(side.parent_end) AS parent_end,
         max(side.size) AS size, max(side.offset) AS acknowledged, max(side.ended) AS ended, max(side.sent) AS last_heartbeat,
         max(side.arrived) AS heard, max(side.interval_ms) AS interval_ms, max(side.error) AS error,
         arraySort(groupArrayArray(side.ranges)) AS ranges,
@@ -56,13 +59,14 @@ FROM
     FROM
     (
         SELECT
-            task_id, file_id, path, rank, CAST(attempt, 'Nullable(UInt32)') AS attempt, world_size, parent, parent_end, ranges,
+            task_id, file_id, path, rank, CAST(attempt, 'Nullable(UInt32)') AS attempt, world_size, start_id, parent, parent_end,
+            ranges,
             toUInt64(0) AS size, toUInt64(0) AS offset, '' AS ended, toDateTime64(0, 3, 'UTC') AS sent,
             last_arrived AS arrived, toUInt32(0) AS interval_ms, '' AS error
         FROM {database}.files
         UNION ALL
         SELECT
-            task_id, file_id, path, rank, NULL, world_size, '', 0, [],
+            task_id, file_id, path, rank, NULL, world_size, '', '', 0, [],
             size, offset, ended, sent, arrived, interval_ms, error
         FROM {database}.file_heartbeats
         WHERE file_id != '' AND task_id != 'trainwire'
@@ -91,7 +95,9 @@ SELECT
 FROM
 (
     SELECT
-        *, ifNull(max(attempt) OVER (PARTITION BY task_id, rank), 1) AS last_attempt,
+        *,
+        -- without a start id the attempts of each path are counted on their own
+        ifNull(max(attempt) OVER (PARTITION BY task_id, rank, start_id = '', if(start_id = '', path, '')), 1) AS last_attempt,
         groupUniqArray(parent) OVER (PARTITION BY task_id) AS forked
     FROM {database}.completeness
 );
@@ -118,7 +124,7 @@ FROM
 );
 
 -- The pulse of each task: is a quiet one stalled, or is it its shipper, or the way behind that? Quiet is learned: longer
--- than twice the longest pause between two batches of the task that its shipper read, and at least a minute; before five
+-- than twice the longest pause between two batches of its last day, as its shipper read them, and at least a minute; before five
 -- batches were seen, ten minutes. The words rest on what each hop last said: the task by its lines, the shipper by its
 -- heartbeats, the worker by its own (task trainwire; size and offset are messages: those in the topic, those committed).
 CREATE OR REPLACE VIEW {database}.pulse {on_cluster} AS
@@ -158,6 +164,7 @@ LEFT JOIN
             dateDiff('millisecond', lagInFrame(shipped, 1, shipped) OVER (
                 PARTITION BY task_id ORDER BY shipped ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), shipped) AS pause
         FROM {database}.ledger
+        WHERE arrived > now64(3) - INTERVAL 1 DAY
     )
     GROUP BY task_id
 ) AS c ON t.task_id = c.task_id
@@ -181,8 +188,14 @@ CROSS JOIN
     SELECT
         dateDiff('millisecond', maxIf(h.arrived, h.task_id != 'trainwire'), now64(3)) AS shippers_quiet_ms,
         dateDiff('millisecond', maxIf(h.arrived, h.task_id = 'trainwire'), now64(3)) AS worker_quiet_ms,
-        sumIf(minus(h.size, h.offset), h.task_id = 'trainwire' AND h.arrived > now() - INTERVAL 60 SECOND) AS worker_lag
-    FROM {database}.file_heartbeats AS h
+        sumIf(h.behind, h.task_id = 'trainwire' AND h.arrived > now64(3) - INTERVAL 1 MINUTE) AS worker_lag
+    FROM
+    (
+        SELECT task_id, max(beat.arrived) AS arrived, argMax(minus(beat.size, beat.offset), beat.sent) AS behind
+        FROM {database}.heartbeats AS beat
+        WHERE beat.arrived > now64(3) - INTERVAL 1 HOUR
+        GROUP BY task_id, file_id
+    ) AS h
 ) AS w;
 
 -- What was not stored again.

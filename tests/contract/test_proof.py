@@ -107,6 +107,16 @@ def test_a_start_that_was_killed_need_not_end_but_must_be_stored(rows: Rows) -> 
     assert task(rows) == ("complete", [])
 
 
+def test_of_several_files_without_a_start_id_each_must_end(rows: Rows) -> None:
+    for number, (file, path) in enumerate([("a", "/a"), ("b", "/b"), ("b.g1", "/b")]):
+        rows.stored(0, 100, file_id=file, path=path, world_size=1, first_arrived=T0 + number)
+        beat(rows, file, path=path)
+    beat(rows, "b.g1", path="/b", ended="end-record")
+    assert task(rows) == ("rank 0 has not ended: /a may grow", ["rank 0 has not ended: /a may grow"])
+    beat(rows, "a", path="/a", ended="end-record")
+    assert task(rows) == ("complete", [])
+
+
 def test_a_file_that_forked_ends_as_its_fork(rows: Rows) -> None:
     rows.stored(0, 80, start_id="s", world_size=1)
     rows.stored(50, 100, file_id="f~r", start_id="s", parent="f", parent_end=50)
