@@ -73,6 +73,7 @@ NEVER = _words(
     """eta pid port rank local_rank node_rank world_size seed version epochs num_epochs max_epochs total_epochs
     n_epochs max_steps total_steps num_steps warmup_steps batch_size micro_batch_size train_batch_size
     eval_batch_size global_batch_size num_workers workers num_examples num_samples total remaining best
+    initscore init_score pavg
     best_iteration bestiteration besttest best_score best_epoch v_num line percentage progress max_mem left_time
     time_left eval_samples train_samples predict_samples mem memory gpu_mem gpu_memory ram cpu size images instances
     shape dim hidden_size vocab_size num_params params parameters trainable_params non_trainable_params total_params

@@ -36,6 +36,7 @@ KINDS = {
     "checkpoint": "Saved model_step=9-val_loss=0.25.ckpt",
     "scaler": "OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768",
     "a change": "lr: 0.1 -> 0.01",
+    "where a booster begins": "[Info] [binary:BoostFromScore]: pavg=0.605528 -> initscore=0.428551",
     "speed of a bar": " 18%|████      | 112/621 [10:02<44:51,  5.29s/it]",
     "inference": "0: 64x64 rhinoceros 0.34, hippopotamus 0.33, 8.4ms",
     "finished": "done training in 31.6 seconds",
