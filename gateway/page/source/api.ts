@@ -145,6 +145,15 @@ export interface FileVerdict {
   verdict: string;
 }
 
+/** `lacks`: what a complete task would have, in sentences; `pulse`: of a quiet task, which hop is quiet. */
+export interface Wholeness {
+  verdict: string;
+  lacks: string[];
+  pulse: string;
+  because: string;
+  files: FileVerdict[];
+}
+
 export interface Latency {
   batches: number;
   clock_skew_batches: number;

@@ -1,7 +1,7 @@
 // What happened, who took part, with which parameters, and how far all this can be trusted.
 
 import { useEffect, useState } from "preact/hooks";
-import { get, type FileVerdict, type Latency, type Task, type TaskDetail, type TaskEvent } from "./api";
+import { get, type Latency, type Task, type TaskDetail, type TaskEvent, type Wholeness } from "./api";
 import * as format from "./format";
 import type { Live } from "./live";
 import { Status, useNow } from "./parts";
@@ -129,14 +129,14 @@ const EVERY = 10_000; // ms between two looks; bytes move all the time, verdicts
 /** Freshness and completeness, in words. */
 export function Trust({ task, live }: { task: Task; live: Live }) {
   const now = useNow();
-  const [files, setFiles] = useState<FileVerdict[]>();
+  const [whole, setWhole] = useState<Wholeness>();
   const [latency, setLatency] = useState<Latency>();
   const [problem, setProblem] = useState("");
   useEffect(() => {
     const look = (): void => {
-      Promise.all([get<{ files: FileVerdict[] }>(`tasks/${task.task_id}/completeness`), get<Latency>(`tasks/${task.task_id}/latency`)]).then(
+      Promise.all([get<Wholeness>(`tasks/${task.task_id}/completeness`), get<Latency>(`tasks/${task.task_id}/latency`)]).then(
         ([complete, hops]) => {
-          setFiles(complete.files);
+          setWhole(complete);
           setLatency(hops);
           setProblem("");
         },
@@ -147,6 +147,7 @@ export function Trust({ task, live }: { task: Task; live: Live }) {
     const timer = setInterval(look, EVERY);
     return () => clearInterval(timer);
   }, [task.task_id, task.status, live]);
+  const files = whole?.files;
   const missing = (files ?? []).filter((file) => file.missing.length > 0);
   const stored = (files ?? []).reduce((sum, file) => sum + Number(file.stored), 0);
   const hop = latency?.written_to_stored_ms;
@@ -175,6 +176,22 @@ export function Trust({ task, live }: { task: Task; live: Live }) {
             </li>
           ))}
         </ul>
+      )}
+      {whole && missing.length === 0 && (
+        <p>
+          {whole.verdict === "complete" ? (
+            <>
+              <b class="good">The task is complete:</b> every rank has ended, and its end is stored.
+            </>
+          ) : (
+            <>Not complete yet: {whole.lacks.join("; ")}.</>
+          )}
+        </p>
+      )}
+      {whole?.because && (
+        <p>
+          <b class="bad">{whole.pulse}:</b> {whole.because}.
+        </p>
       )}
       <p>
         The newest rows were stored {format.ago(task.last_stored_ms, now)}
