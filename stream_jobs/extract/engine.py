@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
-import zlib
 
 from schemas.framing import Lines
 from stream_jobs.extract import (
     bulk,
-    happenings,
+    forms,
     names,
     numbers,
     plans,
@@ -21,22 +19,21 @@ from stream_jobs.extract import (
     times,
     wrapped,
 )
+from stream_jobs.extract.cleaning import clean
 from stream_jobs.extract.columns import Gatherer
+from stream_jobs.extract.forms import Line, Plan
 from stream_jobs.extract.options import Options
-from stream_jobs.extract.plans import Line, Plan
 from stream_jobs.extract.rows import Events, Points
-from stream_jobs.extract.state import NON_FINITE_NAMES, Context, State
+from stream_jobs.extract.state import Context, State
+from stream_jobs.extract.telling import Teller
 
 EXTRACTOR_VERSION = 1  # part of a row's revision: raise it whenever the same line may give other rows
 DEFAULT = Options()
 _BOX_STEPS = {"total_timesteps", "timesteps_total", "num_timesteps", "global_step", "step"}
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])|[\x00-\x08\x0b-\x1f\x7f]")
 _BLOCK = 400  # records read at once: more do not fit a processor's cache
 _REMEMBER = 2  # a form seen so often is worth a regular expression
 _HINTS = 12  # forms of a file that are tried on a line before it is read anew
 _DUMP_LINES = 1000
-_WARNINGS = 256  # different warnings told of one file
-_MESSAGE = 1000  # characters of an event's message
 
 
 def extract(state: State, lines: Lines, options: Options = DEFAULT) -> tuple[State, Points, Events]:
@@ -62,11 +59,6 @@ def extract(state: State, lines: Lines, options: Options = DEFAULT) -> tuple[Sta
     return work.state, work.points, work.events
 
 
-def clean(text: str) -> str:
-    """Without terminal control sequences and characters."""
-    return text if text.isprintable() else _ANSI.sub("", text)
-
-
 class Extraction:
     """The work of one call: a state of its own, and the rows so far."""
 
@@ -75,6 +67,7 @@ class Extraction:
         self.options = options
         self.points = Points()
         self.events = Events()
+        self.teller = Teller(state, self.events)
         self.gatherer = Gatherer(self.points)
         self.last: Line | None = None
         self.before: Line | None = None  # the form of the line before it
@@ -93,7 +86,7 @@ class Extraction:
                 continue
             before = len(self.points)
             self.state.damaged = not tfevents.read_record(record, index, self.points, self.events, *limits)
-            self._tell_non_finite(before, index)
+            self.teller.non_finite_points(self.points, before, index)
 
     def records(self, block: list[str], start: int) -> bool:
         """Read lines as a block of plain metrics records; False, and nothing done, where not all of them are."""
@@ -109,15 +102,8 @@ class Extraction:
             self.line(text, index)
             self.gatherer.flush()
             return index + 1
-        self._tell_non_finite(before, index)
+        self.teller.non_finite_points(self.points, before, index)
         return index + 1
-
-    def _tell_non_finite(self, before: int, index: int) -> None:
-        """Tell the first NaN or infinity of each metric among the points from `before` on."""
-        points = self.points
-        for i in range(before, len(points)):
-            if not math.isfinite(points.value[i]):
-                self._non_finite(points.name[i], points.value[i], index, points.step[i], points.time[i])
 
     def lines(self, texts: list[str], start: int, bound: int) -> int:
         """Lines up to the next record; gives back the index of the first not read.
@@ -140,7 +126,7 @@ class Extraction:
                     if guess.quick and context.table is None and not context.depth and not context.trace:
                         groups = found.groups()
                         time = times.parse(groups[0], zone) if guess.stamped else None
-                        step = _integer(groups[guess.step]) if guess.step >= 0 else None
+                        step = numbers.integer(groups[guess.step]) if guess.step >= 0 else None
                         if guess.epoch >= 0:
                             epoch = context.epoch = _float(groups[guess.epoch])
                             context.step = step
@@ -217,7 +203,7 @@ class Extraction:
         prefix = prefixes.peel(text)
         context = self.state.context(prefix.stream)
         time = times.parse(text[slice(*prefix.stamp)], self.options.zone_minutes) if prefix.stamp else None
-        step = _integer(found.step) if found.step is not None else None
+        step = numbers.integer(found.step) if found.step is not None else None
         epoch = numbers.read(found.epoch) if found.epoch is not None else None
         if step is not None or epoch is not None:
             context.step, context.started = step, True
@@ -227,7 +213,7 @@ class Extraction:
             short = name[: self.options.name_characters]
             self.points.add(index, place, short, value, context.step, context.epoch, time, "pattern")
             if not math.isfinite(value):
-                self._non_finite(short, value, index, context.step, time)
+                self.teller.non_finite(short, value, index, context.step, time)
         return True
 
     def _read(self, line: Line, text: str, index: int) -> bool:
@@ -311,7 +297,7 @@ class Extraction:
         context = self.state.context(prefix.stream)
         body = text[prefix.end :]
         time = times.parse(text[slice(*prefix.stamp)], self.options.zone_minutes) if prefix.stamp else None
-        if context.trace and self._trace(context, body, index, time):
+        if context.trace and self.teller.trace(context, body, index, time):
             return None
         if context.depth:
             _dump(context, body)
@@ -321,7 +307,7 @@ class Extraction:
         plan, form = plans.plan_for(body, context.table)
         plan.uses += 1
         known = plan.uses >= _REMEMBER and plans.is_kept(body) and sound and not text.startswith(records.PREFIX)
-        line = plans.line_for(plan, text, prefix) if known else None
+        line = forms.line_for(plan, text, prefix) if known else None
         if line is None or not self._read(line, text, index):
             self._apply(context, plan, plans.strings(plan, form), text, index, time, prefix.level)
         return line
@@ -341,7 +327,7 @@ class Extraction:
             context.misses = 0 if plan.row else context.misses + 1
             if context.misses > tables.MISSES and context.table.kind != tables.CSV:
                 context.table = None
-        step = _integer(strings[plan.step]) if plan.step >= 0 else None
+        step = numbers.integer(strings[plan.step]) if plan.step >= 0 else None
         epoch = _float(strings[plan.epoch]) if plan.epoch >= 0 else None
         if epoch is not None:
             context.epoch, context.step = epoch, step
@@ -371,76 +357,18 @@ class Extraction:
             if take.special:
                 for name, slot, value in zip(take.names, take.slots, take.constants, strict=True):
                     if slot < 0 and name not in self.state.non_finite:
-                        self._non_finite(name, value, index, step, time)
+                        self.teller.non_finite(name, value, index, step, time)
             if take.cut:
                 self.events.add(index, "too_many_points", time, "", {"points": str(take.cut)}, step, epoch)
         self.points.unparsed += plan.unparsed
         if plan.done >= 0:
-            self._progress(context, plan, strings, index, time)
+            self.teller.progress(context, plan, strings, index, time)
         if plan.opens is not None:
             context.table, context.misses = plan.opens, 0
         elif plan.dump:
             context.depth, context.dump_lines = 1, 0
         if plan.happening is not None or level in ("WARNING", "WARN"):
-            self._happening(context, plan, text, index, time, step, epoch)
-
-    def _happening(
-        self, context: Context, plan: Plan, text: str, index: int, time: int | None, step: int | None, epoch: float | None
-    ) -> None:
-        kind = plan.happening or "warning"
-        text = clean(text).strip()
-        if kind == "traceback":
-            context.trace = (text[:_MESSAGE],)
-            return
-        if kind == "warning":
-            mark = zlib.crc32(plan.regex.encode())
-            if mark in self.state.warned or len(self.state.warned) >= _WARNINGS:
-                return
-            self.state.warned[mark] = None
-        if kind == "finished":
-            context.step = context.epoch = None
-            context.section = ""
-        self.events.add(index, kind, time, text[:_MESSAGE], {}, step, epoch)
-
-    def _progress(self, context: Context, plan: Plan, strings: tuple[str, ...] | list[str], index: int, time: int | None) -> None:
-        """Tell how far the task is, each time its whole percents move. Bars within an epoch say nothing of the task."""
-        if plan.within and context.within:
-            return
-        done = _integer(strings[plan.done])
-        total = _integer(strings[plan.total]) if plan.total >= 0 else None
-        if done is None:
-            return
-        percent = done * 100 // total if total else -1
-        if percent == context.percent and total == context.total:
-            return
-        context.percent, context.total = percent, total
-        fields = {"done": str(done), "unit": plan.unit} | ({"total": str(total)} if total else {})
-        self.events.add(index, "progress", time, "", fields, None, None)
-
-    def _non_finite(self, name: str, value: float, index: int, step: int | None, time: int | None) -> None:
-        """Tell a metric's first NaN or infinity."""
-        known = self.state.non_finite
-        if name in known or len(known) >= NON_FINITE_NAMES:
-            return
-        known[name] = None
-        word = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-        self.events.add(index, "non_finite", time, f"{name} is {word}", {"name": name, "value": word}, step, None)
-
-    def _trace(self, context: Context, body: str, index: int, time: int | None) -> bool:
-        """A line after a traceback began; False where it is none of it."""
-        if happenings.continues_trace(body):
-            if len(context.trace) < happenings.TRACE_LINES:
-                context.trace += (body[:_MESSAGE],)
-            return True
-        ends = happenings.ends_trace(body)
-        whole = "\n".join((*context.trace, body) if ends else context.trace)[: happenings.TRACE_CHARACTERS]
-        context.trace = ()
-        message = body.strip()[:_MESSAGE] if ends else "Traceback without an exception's name"
-        self.events.add(index, "exception", time, message, {"traceback": whole}, context.step, context.epoch)
-        kind = happenings.of(body, header=False) if ends else None
-        if kind in ("out_of_memory", "nccl_timeout"):
-            self.events.add(index, kind, time, message, {}, context.step, context.epoch)
-        return ends
+            self.teller.happening(context, plan, text, index, time, step, epoch)
 
     def _box(self, context: Context, body: str, index: int, time: int | None) -> bool:
         """Rules between rows, and boxes of names and values; False where the line is neither."""
@@ -459,7 +387,7 @@ class Extraction:
         if name is None:
             return True
         if name.rsplit("/", 1)[-1] in _BOX_STEPS:
-            context.step = context.box_step = _integer(value)
+            context.step = context.box_step = numbers.integer(value)
             context.started = True
         elif names.is_epoch(name):
             context.epoch = numbers.read(value)
@@ -490,11 +418,3 @@ def _float(text: str) -> float | None:
         return float(text)
     except ValueError:
         return numbers.read(text)
-
-
-def _integer(text: str) -> int | None:
-    if text.isascii() and text.isdigit() and len(text) < 20:
-        whole = int(text)
-        return whole if whole < 2**62 else None
-    value = numbers.read(text)
-    return int(value) if value is not None and value.is_integer() and abs(value) < 2**62 else None

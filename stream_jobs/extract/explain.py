@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from schemas.framing import Lines
 from stream_jobs.extract import bars, names, plans, prefixes, records, tables
-from stream_jobs.extract.engine import DEFAULT, clean, extract
+from stream_jobs.extract.cleaning import clean
+from stream_jobs.extract.engine import DEFAULT, extract
+from stream_jobs.extract.forms import Plan
 from stream_jobs.extract.options import Options
 from stream_jobs.extract.reading import Pair, Reading, Span
 from stream_jobs.extract.rows import Events, Points
@@ -81,7 +83,7 @@ def _reason(state: State, text: str, one: Lines) -> tuple[str, tuple[str, ...]]:
     return reading.source if reading.pairs else "text without metrics", tuple(notes)
 
 
-def _pair_note(pair: Pair, shaped: str, plan: plans.Plan) -> str:
+def _pair_note(pair: Pair, shaped: str, plan: Plan) -> str:
     name = pair.name if isinstance(pair.name, str) else shaped[slice(*pair.name)]
     value = shaped[slice(*pair.value)] if isinstance(pair.value, Span) else str(pair.value)
     taken = any(name in kept for kept in plan.always.names)

@@ -76,3 +76,12 @@ def is_pace(unit: str) -> bool:
 
 def is_unit(unit: str) -> bool:
     return unit.lower() in _TIME or unit.lower() in _OTHER or is_rate(unit) or is_pace(unit)
+
+
+def integer(text: str) -> int | None:
+    """A whole number of at most 62 bits, however it is printed."""
+    if text.isascii() and text.isdigit() and len(text) < 20:
+        whole = int(text)
+        return whole if whole < 2**62 else None
+    value = read(text)
+    return int(value) if value is not None and value.is_integer() and abs(value) < 2**62 else None
