@@ -60,7 +60,8 @@ def is_number(text: str) -> bool:
 def read(text: str) -> float | None:
     """The exact value of a whole string, or None where it is no number. `1e400` is Infinity, as Python reads it."""
     if _FULL.fullmatch(text):
-        return float(text.replace(",", ""))
+        value = float(text.replace(",", ""))
+        return value if value or "." in text or "e" in text or "E" in text else 0.0  # `-0` is the integer zero, as in JSON
     return word_value(text)
 
 
