@@ -59,7 +59,6 @@ def wait(browser: WebDriver, what: Callable[[WebDriver], Any], seconds: float = 
     except TimeoutException:
         text = browser.find_element(By.TAG_NAME, "body").text
         console = browser.get_log("browser")  # type: ignore[no-untyped-call]
-        browser.save_screenshot("/tmp/tw-v/shot.png")
         raise AssertionError(f"{browser.current_url} shows: {text[:2000]}\nconsole: {console}") from None
 
 
