@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
@@ -28,25 +28,33 @@ from gateway.viewers.viewers import Viewers
 
 
 def router(settings: ViewerSettings) -> APIRouter:
-    """To be given to `gateway.app.build(further=…)`. Tools, rights and tokens are read at once: raises `PermanentError`."""
+    """To be given to `gateway.app.build(further=…)`.
+
+    Tools, rights and tokens are read, and the folder is taken, at once: raises `PermanentError`.
+    """
     logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request that a tool's page makes is nobody's news
     launch, folder = settings.launch, Path(settings.launch.folder)
     registry = Registry.load(further=launch.tools, default=launch.default_tool, grafana=launch.grafana)
+    if launch.launcher == "none":
+        registry = Registry([tool for tool in registry.tools.values() if tool.kind == "link"], "page")
     rights = Rights.load(settings.people.rights)
     people = People(settings.people, folder)
 
+    serving: list[FastAPI] = []
+
+    def store() -> Store:
+        found: Store = serving[0].state.store
+        return found
+
+    here = None if launch.launcher == "kubernetes" else ProcessLauncher(folder / "viewers", store)
+
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        def store() -> Store:
-            found: Store = app.state.store
-            return found
-
-        launcher = await make_launcher(settings, folder, store)
+        serving[:] = [app]
+        launcher = here or await in_the_cluster(settings)
         audit = Audit(folder / "events")
-        plain = httpx.AsyncClient(
-            trust_env=False, timeout=30.0
-        )  # tools are reached directly, whatever proxies the environment names
-        async with plain as client, proxy_client() as passing:
+        # Tools are reached directly, whatever the environment says of proxies.
+        async with httpx.AsyncClient(trust_env=False, timeout=30.0) as client, proxy_client() as passing:
             viewers = Viewers(
                 settings, registry, rights, launcher, audit, store, client, app.state.metrics, app.state.settings.web.base_path
             )
@@ -68,9 +76,7 @@ def router(settings: ViewerSettings) -> APIRouter:
     return whole
 
 
-async def make_launcher(settings: ViewerSettings, folder: Path, store: Callable[[], Store]) -> Launcher:
-    if settings.launch.launcher == "kubernetes":
-        from gateway.viewers.launchers.kubernetes import KubernetesLauncher  # its client takes 0.4 s to import
+async def in_the_cluster(settings: ViewerSettings) -> Launcher:
+    from gateway.viewers.launchers.kubernetes import KubernetesLauncher  # its client takes 0.4 s to import
 
-        return await KubernetesLauncher.connect(settings.launch)
-    return ProcessLauncher(folder / "viewers", store)
+    return await KubernetesLauncher.connect(settings.launch)

@@ -384,3 +384,11 @@ def test_the_command_line_loads_lists_and_stops(gateway: Gateway, tasks: Tasks) 
     assert "no tool 'nothing'" in say("view", "run-1", "--tool", "nothing", expect=2)
     gateway.stop()
     assert "no gateway at" in say("viewers", expect=75)
+
+
+def test_a_folder_has_one_gateway_and_another_is_told_so(gateway: Gateway, store: Store, database: str) -> None:
+    second = Gateway(store, database, gateway.folder).start(wait=False)
+    assert second.process is not None
+    assert second.process.wait(60) == 2
+    assert "another gateway has" in second.log()
+    assert "TRAINWIRE_GATEWAY_FOLDER" in second.log()
