@@ -23,7 +23,9 @@ _CLASSES: dict[str, tuple[str, type]] = {
     INTEGER: ("[0-9]++", int),
     FLOAT: (r"[0-9]++(?:\.[0-9]++(?:[eE][-+]?[0-9]++)?+|[eE][-+]?[0-9]++)", float),
 }
-_SAMPLES = {int: ("7", "40"), float: ("0.25", "1.5e-05")}
+_ANY_FLOAT = "[0-9][0-9.eE+-]*+"  # what of this is no number is no JSON either; quicker to match
+_SAMPLES = {int: ("7", "40"), float: ("0.25", "1.5e-05"), object: ("-7", "1.5e-05")}
+_PLAIN = {int, float}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Form:
     delete: bytes
     before: tuple[tuple[bytes, bytes], ...]  # texts to replace first
     after: tuple[tuple[bytes, bytes], ...]  # and last
-    kinds: tuple[type, ...]  # of each number of a line, int or float
+    kinds: tuple[type, ...]  # of each number of a line: int, float, or object for either
     columns: tuple[int, ...]  # of each of the plan's strings: which number it is
     ends: tuple[str, str]  # put before the first and behind the last line, so that every line is between the same texts
 
@@ -71,7 +73,8 @@ def form_of(
                     if not texts[-1].endswith("-"):
                         return None
                     texts[-1] = texts[-1][:-1]
-            sources.append(source)
+            follows = shape.parts[i + 1][:1]
+            sources.append(_ANY_FLOAT if kind is float and follows not in set(".eE+-") else source)
             kinds.append(kind)
             texts.append("")
         else:
@@ -82,10 +85,10 @@ def form_of(
     if len(columns) != len(spans) or not kinds:
         return None
     lines = re.compile(f"(?:{''.join(sources)}\n)*+")
-    return _tried(lines, stamp, texts, padded, tuple(kinds), tuple(columns[i] for i in range(len(spans))))
+    return tried(lines, stamp, texts, padded, tuple(kinds), tuple(columns[i] for i in range(len(spans))))
 
 
-def _tried(
+def tried(
     lines: re.Pattern[str],
     stamp: tuple[int, int] | None,
     texts: list[str],
@@ -110,7 +113,7 @@ def _tried(
         left = bytes(table[byte] for byte in text if byte not in delete)
         if left == b",":
             continue
-        if left.count(b",") == 1 and left.strip(b"eE,") == b"" and left.startswith(b","):
+        if left == b",," or (left.count(b",") == 1 and left.strip(b"eE,") == b"" and left.startswith(b",")):
             after.add((left, b","))
         elif text in flexible:
             return None
@@ -132,9 +135,9 @@ def _tried(
 
 
 def _comma(between: list[bytes], joint: bytes) -> int | None:
-    """The byte that stands once in most of the texts between numbers, and not in the one over the end of a line."""
-    candidates = set(b"".join(between)) - _NUMERIC - set(joint)
-    return max(candidates, key=lambda byte: sum(text.count(byte) == 1 for text in between), default=None)
+    """The byte that stands once in most of the texts between numbers, best not in the one over the end of a line."""
+    once = {byte: sum(text.count(byte) == 1 for text in between) for byte in set(b"".join(between)) - _NUMERIC}
+    return max(once, key=lambda byte: (once[byte], byte not in joint), default=None)
 
 
 def _works(form: Form, texts: list[str]) -> bool:
@@ -145,7 +148,7 @@ def _works(form: Form, texts: list[str]) -> bool:
         numbers = [_SAMPLES[kind][(turn >> (place % 2)) & 1] for place, kind in enumerate(form.kinds)]
         made.append("".join(text + number for text, number in zip(texts, [*numbers, ""], strict=True)))
         expected.append([float(number) for number in numbers])
-    columns = _columns(form, made)
+    columns = columns_of(form, made)
     return columns is not None and [list(map(float, row)) for row in zip(*columns, strict=True)] == expected
 
 
@@ -160,11 +163,11 @@ def fitting(form: Form, lines: list[str]) -> int:
 def read(form: Form, lines: list[str]) -> list[list[float]] | None:
     """The columns of the plan's strings, as numbers, of lines that have the form; None where JSON knows no such number."""
     stamp = form.stamp
-    columns = _columns(form, lines if stamp is None else [line[stamp[1] :] for line in lines])
+    columns = columns_of(form, lines if stamp is None else [line[stamp[1] :] for line in lines])
     return [columns[place] for place in form.columns] if columns is not None else None
 
 
-def _columns(form: Form, lines: list[str]) -> list[list[float]] | None:
+def columns_of(form: Form, lines: list[str]) -> list[list[float]] | None:
     data = "\n".join(lines).join(form.ends).encode()
     for old, new in form.before:
         data = data.replace(old, new)
@@ -179,6 +182,8 @@ def _columns(form: Form, lines: list[str]) -> list[list[float]] | None:
     if len(flat) != width * len(lines):
         return None
     columns = [flat[place::width] for place in range(width)]
-    if any(set(map(type, column)) != {kind} for column, kind in zip(columns, form.kinds, strict=True)):
-        return None
+    for column, kind in zip(columns, form.kinds, strict=True):
+        types = set(map(type, column))
+        if not types <= _PLAIN if kind is object else types != {kind}:
+            return None
     return columns

@@ -7,12 +7,15 @@ into columns by functions that run in C. What is not a plain metrics record take
 from __future__ import annotations
 
 import math
+import re
+from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
 from typing import Any
 
 import orjson
 
+from stream_jobs.extract import bulk
 from stream_jobs.extract.rows import Events, Points, spread
 
 PREFIX = '{"tw":"'
@@ -24,6 +27,14 @@ _PLAIN_NUMBERS = {float, int}
 _INTEGERS = {int, type(None)}
 _NUMBERS = {float, int, type(None)}
 _METRICS, _TIME, _STEP = itemgetter("m"), itemgetter("t"), itemgetter("s")
+_LIMIT = 2**63
+_WORTH = 8  # records of one form that make it worth a regular expression
+_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+_BRACES = ',"m":{'
+_NAME = re.compile(r'"([^"\\{}\n]*)":')
+_PLAIN_RECORD = re.compile(
+    rf'\{{"tw":"log","t":[0-9]+(,"s":-?[0-9]+)?(,"e":{_NUMBER})?,"m":\{{("[^"\\{{}}\n]*":{_NUMBER}(?:,"[^"\\{{}}\n]*":{_NUMBER})*)\}}\}}'
+)
 _CHUNK = 40  # records of one array: Python keeps 80 dicts for reuse, and more of them cost a tenth
 
 
@@ -34,6 +45,8 @@ def read_block(texts: list[str], lines: list[int], points: Points, name_characte
     opening braces a line, used up by the n objects and their n "m" objects, and no "m" holds anything but numbers; so
     each line's first brace opens one of the n.
     """
+    if len(texts) >= _WORTH and _read_form(texts, lines, points, name_characters, most):
+        return True
     times: list[int] = []
     steps: list[int | None] = []
     epochs: list[float | None] | None = None
@@ -64,7 +77,7 @@ def read_block(texts: list[str], lines: list[int], points: Points, name_characte
     types = set(map(type, values))
     if not 0 < width <= most or not types <= _PLAIN_NUMBERS or max(map(len, names)) > name_characters:
         return False
-    if set(map(type, times)) != {int} or not set(map(type, steps)) <= _INTEGERS:
+    if set(map(type, times)) != {int} or not set(map(type, steps)) <= _INTEGERS or not all(map(_is_step, steps)):
         return False
     if epochs is not None and not set(map(type, epochs)) <= _NUMBERS:
         return False
@@ -79,6 +92,66 @@ def read_block(texts: list[str], lines: list[int], points: Points, name_characte
     points.time += spread(times, width)  # type: ignore[arg-type]  # a list of some is a list of some or none
     points.source += ["record"] * (width * len(lines))
     return True
+
+
+def _is_step(step: int | None) -> bool:
+    return step is None or -_LIMIT < step < _LIMIT
+
+
+def _read_form(texts: list[str], lines: list[int], points: Points, name_characters: int, most: int) -> bool:
+    """Read records that differ in their numbers only, as `bulk` reads lines of one form: no object is made of any."""
+    first = _PLAIN_RECORD.fullmatch(texts[0])
+    if first is None:
+        return False
+    names = tuple(_NAME.findall(first[3]))
+    form = _form(names, first[1] is not None, first[2] is not None)
+    if form is None or len(names) > most or max(map(len, names)) > name_characters or bulk.fitting(form, texts) != len(texts):
+        return False
+    columns = bulk.columns_of(form, texts)
+    if columns is None:
+        return False
+    times = columns[0]
+    values = columns[-len(names) :]
+    steps = columns[1] if first[1] is not None else None
+    epochs = columns[len(columns) - len(names) - 1] if first[2] is not None else None
+    if steps is not None and not -_LIMIT < min(steps) <= max(steps) < _LIMIT:
+        return False
+    width, n = len(names), len(texts)
+    flat = [0.0] * (width * n)
+    for place, column in enumerate(values):
+        flat[place::width] = map(float, column) if int in set(map(type, column)) else column
+    points.line += spread(lines, width)
+    points.index += list(range(width)) * n
+    points.name += names * n
+    points.value += flat
+    points.step += spread(steps, width) if steps is not None else [None] * (width * n)  # type: ignore[arg-type]  # integers
+    points.epoch += spread(list(map(float, epochs)), width) if epochs is not None else [None] * (width * n)
+    points.time += spread(times, width)  # type: ignore[arg-type]  # integers, as the form says
+    points.source += ["record"] * (width * n)
+    return True
+
+
+@lru_cache(256)
+def _form(names: tuple[str, ...], has_step: bool, has_epoch: bool) -> bulk.Form | None:
+    """The form of metrics records with these names; None where no such form can be read at once."""
+    if len(set(names)) != len(names):
+        return None  # of a name that stands twice the last value counts
+    kinds: list[type] = [int]
+    texts = [PREFIX + 'log","t":']
+    if has_step:
+        texts.append(',"s":')
+        kinds.append(int)
+    if has_epoch:
+        texts.append(',"e":')
+        kinds.append(object)
+    for place, name in enumerate(names):
+        texts.append(f'{"," if place else _BRACES}"{name}":')
+        kinds.append(object)
+    texts.append("}}")
+    sources = {int: "-?+[0-9]++", object: "[0-9-][0-9.eE+-]*+"}  # what of these is no number is no JSON either
+    parts = [re.escape(text) + (sources[kind] if kind else "") for text, kind in zip(texts, [*kinds, None], strict=True)]
+    lines = re.compile(f"(?:{''.join(parts)}\n)*+")
+    return bulk.tried(lines, None, texts, set(), tuple(kinds), tuple(range(len(kinds))))
 
 
 def read_record(text: str, line: int, points: Points, events: Events, name_characters: int, most: int) -> bool:

@@ -81,3 +81,33 @@ def test_what_is_no_record_is_read_as_text() -> None:
     assert points.value == [0.5]
     assert points.source == ["json"]
     assert events.kind == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(*[st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**65), 2**65))] * 3),
+        min_size=9,
+        max_size=30,
+    ),
+    st.sampled_from([("loss", "acc"), ("top5-e3", "x.1"), ("a", "a"), ('q"', "b"), ("e", "E-7")]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_records_of_one_form_give_what_each_gives(
+    rows: list[tuple[float, float, float]], names: tuple[str, str], step: bool, epoch: bool
+) -> None:
+    texts = [
+        '{"tw":"log","t":'
+        + str(abs(int(row[2])) % 2**44)
+        + (f',"s":{int(row[2]) % 2**66 - 7}' if step else "")
+        + (f',"e":{json.dumps(row[2])}' if epoch else "")
+        + f',"m":{{{json.dumps(names[0])}:{json.dumps(row[0])},{json.dumps(names[1])}:{json.dumps(row[1])}}}}}'
+        for row in rows
+    ]
+    lines = lines_of("\n".join(texts))
+    _, points, _ = extract(State(), lines)
+    expected, happened = Points(), Events()
+    for index, text in enumerate(texts):
+        read_record(text, index, expected, happened, 256, 1000)
+    assert keyed(lines, points, Events())[0] == keyed(lines, expected, Events())[0]
