@@ -167,3 +167,19 @@ def test_a_state_stays_small() -> None:
         State(), lines_of(names + "\n" + columns + "\n" + "\n".join(f"[rank{i}]: {columns}" for i in range(70)))
     )
     assert len(state.dump()) <= STATE_LIMIT
+
+
+def test_a_form_never_takes_a_line_whose_prefix_would_be_read_otherwise() -> None:
+    """Lines that once did: the first ones are no stamps, or longer ones, and have the shape of the last."""
+    for odd, line in (
+        ("2025025025-03-02 05:24:37,363 - INFO - Epoch 1 - loss: 0.5", "2025-03-02 05:24:38,914 - INFO - Epoch 2 - loss: 0.25"),
+        (f"[2023-04-18 01:46:59,{'171' * 9}] step=1, loss=0.5", "[2023-04-18 01:46:59,142] step=2, loss=0.25"),
+        ("2700000000 step 1 loss=0.5", "1700000000 step 2 loss=0.25"),
+        ("I024 00:32:03.396   655 a.cpp:219] step 1 loss=0.5", "I0224 00:32:03.396   655 a.cpp:219] step 2 loss=0.25"),
+    ):
+        plans.forget()
+        alone = keyed(lines_of(line), *extract(State(), lines_of(line))[1:])[0]
+        both = lines_of("\n".join([odd] * 6 + [line] * 6))
+        _, points, events = extract(State(), both)
+        times = [time for name, time in zip(points.name, points.time, strict=True) if name == "loss"]
+        assert times[6:] == [alone[0][6]] * 6, (odd, line)
