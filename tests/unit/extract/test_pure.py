@@ -180,6 +180,6 @@ def test_a_form_never_takes_a_line_whose_prefix_would_be_read_otherwise() -> Non
         plans.forget()
         alone = keyed(lines_of(line), *extract(State(), lines_of(line))[1:])[0]
         both = lines_of("\n".join([odd] * 6 + [line] * 6))
-        _, points, events = extract(State(), both)
+        _, points, _ = extract(State(), both)
         times = [time for name, time in zip(points.name, points.time, strict=True) if name == "loss"]
         assert times[6:] == [alone[0][6]] * 6, (odd, line)
