@@ -15,6 +15,7 @@ class Kind:
     target: str
     seconds: tuple[float, float] = (0.0, 0.0)  # shortest and longest
     first_only: bool = False  # needs a stack that has stored everything
+    still: bool = False  # … and strikes while nothing is written
     not_with: frozenset[str] = frozenset()  # targets
 
 
@@ -50,7 +51,7 @@ KINDS = {
         Kind("copytruncate", "files", (0.0, 0.3)),
         Kind("replace", "files"),
         Kind("rewrite", "files"),
-        Kind("truncate", "files", first_only=True),
+        Kind("truncate", "files", first_only=True, still=True),
         # A deleted file lives in the shipper's open handle alone: whoever kills the shipper then loses it by right.
         Kind(
             "delete while behind", "files", (1.0, 5.0), first_only=True, not_with=frozenset({"shipper", "shipper link", "broker"})
@@ -59,6 +60,7 @@ KINDS = {
     )
 }
 SECOND = 0.8  # share of rounds with a second fault: so five of nine strike a stack that has stored everything
+FLOW = 1.5  # s within which the first strikes after lines flow again: a stack with nothing to do is easily killed
 SPREAD = 3.0  # s after the first within which the second strikes
 
 
@@ -76,7 +78,7 @@ class Fault:
 
 @dataclasses.dataclass(frozen=True)
 class Round:
-    """`first` strikes when everything written is stored, `second` in its midst."""
+    """`first` strikes when everything written before was stored, and lines flow; `second` in its midst."""
 
     first: Fault
     second: Fault | None
@@ -92,7 +94,9 @@ def plan(seed: int, names: tuple[str, ...] = tuple(KINDS)) -> Iterator[Round]:
         second = next(seconds) if chance.random() < SECOND else None
         while second is not None and (second.target == first.target or second.target in first.not_with):
             second = next(seconds)
-        yield Round(_fault(chance, first, 0.0), None if second is None else _fault(chance, second, chance.uniform(0.0, SPREAD)))
+        at = 0.0 if first.first_only else chance.uniform(0.0, FLOW)
+        later = None if second is None else _fault(chance, second, at + chance.uniform(0.0, SPREAD))
+        yield Round(_fault(chance, first, at), later)
 
 
 def _deck(chance: random.Random, kinds: list[Kind]) -> Iterator[Kind]:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from deploy.demo.check import Query
-from tests.chaos.faults import Scene, Strike, folder_of
+from tests.chaos.faults import Scene, Strike, folder_of, inject
 from tests.chaos.journal import FORMS, Script
-from tests.chaos.plan import Round
+from tests.chaos.plan import KINDS, Round
 from tests.chaos.programs import Stage
 from tests.chaos.verdict import Verdict, judge, stored_bytes
 from tests.chaos.writer import LogFile, Writer
@@ -48,7 +48,6 @@ def run(folder: Path, seed: int, rounds: Iterable[Round], *, rate: float, tasks:
         for number, round_ in enumerate(rounds):
             writer.pause()
             healthy = _caught_up(query, scene, say)
-            writer.resume()
             _strike(scene, round_, number, healthy, report, say)
         writer.stop()
         stage.heal()
@@ -77,11 +76,19 @@ def _files(logs: Path, seed: int, tasks: int) -> tuple[list[Script], list[LogFil
 
 
 def _strike(scene: Scene, round_: Round, number: int, healthy: bool, report: Report, say: Callable[[str], None]) -> None:
-    strikes = [Strike(scene, fault) for fault in (round_.first, round_.second) if fault is not None]
-    say(f"round {number}: " + ", ".join(f"{s.fault.kind} ({s.fault.delay:.1f} s, {s.fault.seconds:.1f} s)" for s in strikes))
+    """One round. The writer is paused, and goes on."""
+    faults = [fault for fault in (round_.first, round_.second) if fault is not None]
+    if KINDS[round_.first.kind].still:
+        if healthy:
+            inject(scene, round_.first)
+        else:  # what nobody had read would be gone by right
+            faults.remove(round_.first)
+    scene.writer.resume()
+    say(f"round {number}: " + ", ".join(f"{fault.kind} (at {fault.delay:.1f} s for {fault.seconds:.1f} s)" for fault in faults))
+    strikes = [Strike(scene, fault) for fault in faults if not KINDS[fault.kind].still]
+    report.faults.update(fault.kind for fault in faults)
     report.healthy[round_.first.kind] += healthy
     for strike in strikes:
-        report.faults[strike.fault.kind] += 1
         strike.done()
 
 
