@@ -111,6 +111,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
             "SELECT task_id, fields['lr'] AS lr FROM events WHERE kind = 'params' AND task_id IN ('resnet-7', 'resnet-8')",
         ),
     ),
+    "task_completeness": (
+        ("Is the task whole, and if not, what lacks?", "SELECT verdict, lacks FROM task_completeness WHERE task_id = 'resnet-7'"),
+    ),
+    "pulse": (("Which hop of a quiet task is quiet?", "SELECT verdict, because FROM pulse WHERE task_id = 'resnet-7'"),),
     "completeness": (("Is all of it stored?", "SELECT path, verdict, missing FROM completeness WHERE task_id = 'resnet-7'"),),
     "batches": (
         (
