@@ -55,12 +55,12 @@ rules: .venv/.ready ## take each rule of exactly-once out, in a copy of the tree
 # The engine of a machine without one is started here and ended here; images that no registry gives are made locally.
 DOCKER_STATE ?= $(HOME)/.cache/trainwire/docker
 .PHONY: test-containers
-test-containers: .venv/.ready ## the contract tests, with broker and store in containers
+test-containers: .venv/.ready ## the contracts of broker, store, schema and views, on containers
 	@set -e; began=0; docker version >/dev/null 2>&1 || began=1; \
 	export $$(deploy/docker/engine.sh $(DOCKER_STATE)) TESTCONTAINERS_RYUK_DISABLED=true TRAINWIRE_TEST_CONTAINERS=1; \
 	[ $$began = 0 ] || trap 'kill $$(cat $(DOCKER_STATE)/docker.pid)' EXIT; \
 	deploy/docker/standin/build.sh $(HOME)/.cache/trainwire; \
-	$(BIN)/pytest -q tests/contract
+	$(BIN)/pytest -q tests/contract/test_broker.py tests/contract/test_clickhouse_http.py tests/contract/test_schema.py tests/contract/test_views.py
 
 .PHONY: test-kubernetes
 test-kubernetes: setup ## viewers as pods on a real node; the first time it builds one, 15 to 30 minutes
