@@ -32,7 +32,7 @@ def trained(seeded: Seeded) -> dict[tuple[int, int], dict[int, float]]:
         for rank in (0, 1):
             file = seeded.file("trained", f"trained-{attempt}-{rank}", attempt=attempt, rank=rank, world_size=2,
                                start_id=f"s{attempt}", name="名前 d'arc")  # fmt: skip
-            file.event("header", {"owner": "mira", "project": "digits"}, at=began + attempt * 100_000)
+            file.event("header", {"owner": "vision", "project": "digits"}, at=began + attempt * 100_000)
             file.event("status", {"status": "running"}, at=began + attempt * 100_000)
             values = truth.setdefault((attempt, rank), {})
             for step in range(first, last):
@@ -49,7 +49,7 @@ def test_a_task_in_words(seeded: Seeded, trained: object) -> None:
     task = found["task"]
     assert (task["name"], task["owner"], task["status"], task["attempts"], task["ranks"]) == (
         "名前 d'arc",
-        "mira",
+        "vision",
         "running",
         2,
         2,
