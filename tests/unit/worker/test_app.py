@@ -24,7 +24,11 @@ def test_a_message_keeps_the_brokers_time_in_milliseconds() -> None:
     )
 
 
-@pytest.mark.parametrize("stamp", [0.0, None, -1.0, time.time() + 3 * 86400, time.time() - 400 * 86400, time.time() * 1000])
+NOW = time.time()
+STAMPS = {"zero": 0.0, "none": None, "before": -1.0, "future": NOW + 3 * 86400, "past": NOW - 400 * 86400, "ms": NOW * 1000}
+
+
+@pytest.mark.parametrize("stamp", STAMPS.values(), ids=STAMPS)
 def test_a_producers_impossible_clock_becomes_now(stamp: float | None) -> None:
     assert abs(_message(raw(timestamp=stamp)).arrived / 1000 - time.time()) < 60
 
