@@ -204,7 +204,7 @@ def _string(value: Any) -> str:
 def _integer(value: Any) -> int | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and -_LIMIT <= value < _LIMIT else None
 
 
 def _number(value: Any) -> float | None:
