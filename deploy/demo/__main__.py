@@ -6,7 +6,6 @@ import argparse
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 from deploy.demo.check import Query, compare
 from deploy.demo.prober import Prober, percentile
 from deploy.local import process
+from deploy.local.ports import free_port
 from deploy.local.settings import LocalSettings
 from deploy.local.stack import Stack
 from runtime.errors import EXIT_TEMPORARY, TrainwireError
@@ -41,8 +41,7 @@ class Demo:
             "prober": f"demo-prober-{self.run}",
         }
         self.programs: dict[str, tuple[list[str], dict[str, str], process.Identity]] = {}
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.page = f"127.0.0.1:{free.getsockname()[1]}"
+        self.page, self.worker_health = (f"127.0.0.1:{free_port()}" for _ in range(2))
 
     def logs(self, name: str) -> Path:
         folder = self.folder / name
@@ -65,8 +64,10 @@ class Demo:
         print(f"killed {name} with -9 and started it again", flush=True)
 
     def start_programs(self) -> None:
-        subprocess.run([BIN / "trainwirectl", "migrate", "up"], env={**os.environ, **self.stack.environ()}, check=True)
-        self.start("worker", [str(BIN / "trainwire-worker")], TRAINWIRE_WORKER_HEALTH="127.0.0.1:0")
+        migrated = subprocess.run([BIN / "trainwirectl", "migrate", "up"], env={**os.environ, **self.stack.environ()})
+        if migrated.returncode:
+            raise TrainwireError("the store of an earlier version is in the way: remove it with `trainwirectl down --delete`")
+        self.start("worker", [str(BIN / "trainwire-worker")], TRAINWIRE_WORKER_HEALTH=self.worker_health)
         self.start("gateway", [str(BIN / "trainwire-gateway")], TRAINWIRE_GATEWAY_PORT=self.page.rpartition(":")[2])
         for name, task in self.tasks.items():
             self.start(
@@ -76,7 +77,8 @@ class Demo:
                 TRAINWIRE_LOGS=str(self.logs(name) / "*"),
                 TRAINWIRE_SHIPPER_HEALTH="127.0.0.1:0",
             )
-        self._wait_for_page()
+        self._wait_for("gateway", f"http://{self.page}/healthz")
+        self._wait_for("worker", f"http://{self.worker_health}/readyz")
 
     def start_tasks(self) -> list[subprocess.Popen[bytes]]:
         """The training itself: plain processes that know no broker."""
@@ -100,17 +102,26 @@ class Demo:
             for name in ("digits", "boosting")
         ]
 
-    def _wait_for_page(self) -> None:
-        deadline = time.monotonic() + 60  # a second on an idle machine
-        log = self.stack.data / "logs" / "gateway.log"
+    def wait_for_lines(self, query: Query) -> None:
+        """Until both tasks have lines in the store, or a minute has passed."""
+        deadline = time.monotonic() + 60
+        sql = "SELECT uniqExact(task_id) AS tasks FROM lines WHERE task_id IN ({digits:String}, {boosting:String})"
+        wanted = {name: self.tasks[name] for name in ("digits", "boosting")}
+        while int(query.rows(sql, **wanted)[0]["tasks"]) < len(wanted) and time.monotonic() < deadline:
+            time.sleep(0.2)
+
+    def _wait_for(self, name: str, address: str) -> None:
+        """Until a program says that it is there. Raises `TrainwireError` with its last words when it does not come up."""
+        deadline = time.monotonic() + 60  # four seconds on an idle machine
+        log = self.stack.data / "logs" / f"{name}.log"
         while True:
             try:
-                with urllib.request.urlopen(f"http://{self.page}/healthz", timeout=2):
+                with urllib.request.urlopen(address, timeout=2):  # noqa: S310  # an address of our own
                     return
             except OSError:
-                if time.monotonic() > deadline or not self.programs["gateway"][2].alive():
+                if time.monotonic() > deadline or not self.programs[name][2].alive():
                     last = log.read_text().splitlines()[-1:]
-                    raise TrainwireError(f"the gateway did not come up: {' '.join(last)} (see {log})") from None
+                    raise TrainwireError(f"the {name} did not come up: {' '.join(last)} (see {log})") from None
                 time.sleep(0.1)
 
 
@@ -161,10 +172,11 @@ def _run(demo: Demo, *, check_at_end: bool, kill: bool) -> int:
     )
     print(f"\n  the page:  http://{demo.page}/tasks\n", flush=True)
     prober = Prober(query, demo.tasks["prober"], demo.logs("prober") / "probe.log")
-    prober.start()
     training = demo.start_tasks()
     following = demo.follow()
     try:
+        demo.wait_for_lines(query)
+        prober.start()  # five programs have started on two cores by now: that wait is theirs, not the pipeline's
         if kill:
             time.sleep(8)
             demo.kill("worker")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deploy.demo.check import Query
 
-LINES_PER_SECOND = 40
+LINES_PER_SECOND = 60
 LOOK_EVERY = 0.02  # seconds between two looks; what it finds is late by at most this and one query
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -56,14 +58,16 @@ class Page:
         return self.driver.execute_script(code, *arguments)
 
     def wait(self, until: Callable[[], Any]) -> Any:
-        """What `until` gives as soon as it gives something."""
+        """What `until` gives as soon as it gives something. An element that the page drew anew meanwhile is looked for again."""
         deadline = time.monotonic() + PATIENCE
-        while not (found := until()):
+        while True:
+            with contextlib.suppress(StaleElementReferenceException):
+                if found := until():
+                    return found
             if time.monotonic() > deadline:
                 body = self.script("return document.body.innerText")
                 raise AssertionError(f"not in {PATIENCE:.0f} s; the page says:\n{body[:3000]}")
             time.sleep(0.05)
-        return found
 
     def values(self, metric: str) -> list[float]:
         """The numbers in a chart's legend, exact."""

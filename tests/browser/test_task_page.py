@@ -47,14 +47,14 @@ def test_the_legend_tells_what_the_store_tells(seeded: Seeded, page: Page, run: 
 def test_what_is_not_finite_is_marked_and_leads_to_its_line(page: Page, run: str) -> None:
     page.open(f"/tasks/{run}#metric=train/loss")
     chart = '[data-metric="train/loss"]'
-    marks = page.wait(lambda: page.all(f"{chart} .mark.nan"))
-    assert [mark.get_attribute("title") for mark in marks] == ["NaN at step 311", "NaN at step 312"]
-    box, inside = page.all(f"{chart} .u-over")[0].rect, marks[0].rect
+    said = ["NaN at step 311", "NaN at step 312"]
+    assert page.wait(lambda: [mark.get_attribute("title") for mark in page.all(f"{chart} .mark.nan")]) == said
+    box, inside = page.wait(lambda: (page.all(f"{chart} .u-over")[0].rect, page.all(f"{chart} .mark.nan")[0].rect))
     assert box["x"] <= inside["x"] + 8 <= box["x"] + box["width"]
     assert inside["y"] + inside["height"] == pytest.approx(box["y"] + box["height"], abs=3)  # at the lower edge
     assert page.texts(f"{chart} .lost") == ["NaN × 2"]
     assert page.texts('[data-metric="train/grad_norm"] .lost') == ["+Inf × 2"]
-    marks[-1].click()  # of two so close the upper one
+    page.wait(lambda: page.all(f"{chart} .mark.nan")[-1].click() is None)  # of two so close the upper one
     target = page.wait(lambda: page.texts(".log .target code"))
     assert target == ["[ 310/1000] loss=" + target[0].split("loss=")[1]]  # the line of text at that record
     assert "line=resnet-7f3a-1-0@" in page.driver.current_url
