@@ -88,7 +88,7 @@ def read_block(texts: list[str], lines: list[int], points: Points, name_characte
     points.name += names * len(lines)
     points.value += values
     points.step += spread(steps, width)
-    points.epoch += spread(epochs, width) if epochs is not None else [None] * (width * len(lines))
+    points.epoch += spread([e if e is None else float(e) for e in epochs], width) if epochs else [None] * (width * len(lines))
     points.time += spread(times, width)  # type: ignore[arg-type]  # a list of some is a list of some or none
     points.source += ["record"] * (width * len(lines))
     return True
