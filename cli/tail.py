@@ -35,14 +35,14 @@ def command(task: tuple[str, ...], count: int, only_lines: bool, only_metrics: b
     query = open_reader()
     view = View(several=len(task) > 1, lines=not only_metrics, metrics=not only_lines)
     try:
-        feeds = [_begin(query, name, view, count, wait=follow) for name in task]
+        feeds = [begin(query, name, view, count, wait=follow) for name in task]
         if follow:
-            _follow(query, feeds, view)
+            follow_all(query, feeds, view)
     except KeyboardInterrupt:
         click.echo(err=True)  # behind the terminal's ^C
 
 
-def _begin(query: Query, task: str, view: View, count: int, *, wait: bool) -> Feed:
+def begin(query: Query, task: str, view: View, count: int, *, wait: bool) -> Feed:
     """Show what there is of a task. A task that nobody knows yet is waited for when following."""
     told = False
     while (state := task_state(query, task)) is None:
@@ -56,7 +56,8 @@ def _begin(query: Query, task: str, view: View, count: int, *, wait: bool) -> Fe
     view.state(task, state)
     if view.lines and count:
         for line in lines(query, task, LineRequest(limit=count, newest=True)):
-            view.line(task, line)
+            if feed.coverage.covers(line["file_id"], line["offset"]):  # what came since is the feed's to show
+                view.line(task, line)
     if view.metrics:
         view.points(
             task,
@@ -65,9 +66,10 @@ def _begin(query: Query, task: str, view: View, count: int, *, wait: bool) -> Fe
     return feed
 
 
-def _follow(query: Query, feeds: list[Feed], view: View) -> None:
+def follow_all(query: Query, feeds: list[Feed], view: View) -> None:
     backoff, failures = Backoff(), 0
     open_feeds = list(feeds)
+    ended: set[str] = set()  # a task's last words can be stored between a look and the question for its state: one more look
     while open_feeds:
         busy = False
         try:
@@ -77,8 +79,12 @@ def _follow(query: Query, feeds: list[Feed], view: View) -> None:
                     view.message(feed.task_id, message)
                 elif view.quiet(feed.task_id) and (state := task_state(query, feed.task_id)):
                     view.state(feed.task_id, state)
-                    if state["status"] in ENDED:
+                    if state["status"] not in ENDED:
+                        ended.discard(feed.task_id)
+                    elif feed.task_id in ended:
                         open_feeds.remove(feed)
+                    else:
+                        ended.add(feed.task_id)
             failures = 0
         except TemporaryError as error:
             failures += 1

@@ -24,6 +24,10 @@ class Coverage:
 
     files: Mapping[str, tuple[Segment, ...]] = dataclasses.field(default_factory=dict)
 
+    def covers(self, file: str, offset: int) -> bool:
+        """Whether the byte at `offset` of a file is covered."""
+        return any(start <= offset < end for start, end, _ in self.files.get(file, ()))
+
     def fresh(self, old: Coverage) -> list[tuple[str, int, int]]:
         """(file, start, end) of bytes covered here and not in `old`, one a gap, in order."""
         found = []

@@ -9,9 +9,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cli import tail
+from cli.reader import open_reader
+from gateway.store import Columns
 from tests.integration.gateway_support import Seeded, seeded
 from tests.services.fixtures import Store
 
@@ -47,16 +51,16 @@ def test_tail_follows_two_tasks_and_ends_with_them(seeded: Seeded, environ: dict
         file.text(f"begun {file.task_id}")
         file.store()
     command = [TRAINWIRECTL, "tail", "cli-a", "cli-b", "--follow"]
-    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as tail:
-        assert tail.stdout is not None
-        head = [tail.stdout.readline() for _ in range(4)]
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        head = [following.stdout.readline() for _ in range(4)]
         for file in files:
             file.log({"loss": 0.5, "lr": float("nan")}, step=7)
             file.text("\x1b[1mlast words\x1b[0m")
             file.event("status", {"status": "succeeded"})
             file.store()
-        rest = "".join(head) + tail.stdout.read()  # a quick task's later words may be among the first four lines
-    assert tail.returncode == 0
+        rest = "".join(head) + following.stdout.read()  # a quick task's later words may be among the first four lines
+    assert following.returncode == 0
     assert "cli-b begun cli-b\n" in head
     for task in ("cli-a", "cli-b"):
         assert f"{task} step 7  loss=0.5  lr=nan\n" in rest
@@ -65,19 +69,67 @@ def test_tail_follows_two_tasks_and_ends_with_them(seeded: Seeded, environ: dict
     assert "\x1b" not in rest
 
 
+def test_tail_shows_what_is_stored_between_its_last_look_and_its_question_for_the_state(
+    seeded: Seeded, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = seeded.file("cli-late")
+    file.text("begun")
+    file.store()
+    monkeypatch.setattr(os, "environ", environ)
+    query = open_reader()
+
+    def late(sql: str, /, **parameters: Any) -> Columns:
+        if "FROM tasks" in sql and "begun" in shown.get("text", ""):
+            file.text("last words")
+            file.event("status", {"status": "succeeded"})
+            file.store()
+            shown.clear()
+        return query(sql, **parameters)
+
+    shown: dict[str, str] = {}
+    view = tail.View(several=False, lines=True, metrics=True)
+    feed = tail.begin(late, "cli-late", view, 20, wait=True)
+    shown["text"] = capsys.readouterr().out
+    tail.follow_all(late, [feed], view)
+    assert capsys.readouterr().out.splitlines()[:2] == ["succeeded", "last words"]
+
+
+def test_tail_begins_without_showing_a_line_twice(
+    seeded: Seeded, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = seeded.file("cli-once")
+    file.text("first")
+    file.store()
+    monkeypatch.setattr(os, "environ", environ)
+    query = open_reader()
+
+    def late(sql: str, /, **parameters: Any) -> Columns:
+        if "FROM lines" in sql and not stored:
+            stored.append(True)
+            file.text("second")
+            file.event("status", {"status": "succeeded"})
+            file.store()
+        return query(sql, **parameters)
+
+    stored: list[bool] = []
+    view = tail.View(several=False, lines=True, metrics=True)
+    tail.follow_all(query, [tail.begin(late, "cli-once", view, 20, wait=True)], view)
+    assert [line for line in capsys.readouterr().out.splitlines() if line in ("first", "second")] == ["first", "second"]
+
+
 def test_tail_ends_cleanly_on_ctrl_c(seeded: Seeded, environ: dict[str, str]) -> None:
     file = seeded.file("cli-c")
     file.text("only line")
     file.store()
     command = [TRAINWIRECTL, "tail", "cli-c", "-f"]
-    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tail:
-        assert tail.stdout is not None
-        assert tail.stderr is not None
-        while "only line" not in tail.stdout.readline():
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        assert following.stderr is not None
+        while "only line" not in following.stdout.readline():
             time.sleep(0.01)
-        tail.send_signal(signal.SIGINT)
-        assert tail.wait(60) == 0
-        assert "Traceback" not in tail.stderr.read()
+        following.send_signal(signal.SIGINT)
+        assert following.wait(60) == 0
+        assert "Traceback" not in following.stderr.read()
 
 
 def test_tail_of_nobody(environ: dict[str, str]) -> None:
