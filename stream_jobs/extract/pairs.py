@@ -10,19 +10,17 @@ from __future__ import annotations
 import re
 
 from stream_jobs.extract import lexicon, names, numbers
-from stream_jobs.extract.phrase import Phrase
 from stream_jobs.extract.reading import Counter, Pair, Reading, Span
-from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, PUNCT, WORD, Token
+from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, WORD, Token
+from stream_jobs.extract.values import Values
 
-_WRAPPERS = {"tensor", "float", "array", "Array", "DeviceArray", "item", "Tensor", "scalar"}
 # pycocotools: ` Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.381`
 _COCO = re.compile(rf"\s*(Average (?:Precision|Recall)\s+\(A[PR]\)\s@\[[^\]]*\])\s=\s({numbers.NUMBER})\s*$")
-_NOTHING = {"null", "none", "n/a", "na", "undefined"}
 _GLUED = re.compile(r"(?i)(epoch|step|iter|iteration)[_-]?([0-9]+)|第([0-9]+)(?:轮|步)")
 _DROP_TITLES = ("memory", "time (ms)", "times across ranks")
 
 
-class Pairs(Phrase):
+class Pairs(Values):
     """One reading of one text: a step for each token."""
 
     def read(self) -> None:
@@ -228,158 +226,6 @@ class Pairs(Phrase):
         self._boundary()
         self.after_value = value
         return at + 1
-
-    def _open_square(self, at: int) -> int:
-        """`Epoch[145]`, `Batch [20]`, `Epoch [1/10]`, `[1][15/15]`, `[10]`, `[1,  2000]`."""
-        inside = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
-        if inside is not None and inside.kind in (NUM, COUNTER):
-            close = next((i for i in range(at + 2, min(at + 8, len(self.tokens))) if self.tokens[i].text == "]"), None)
-            if close is not None:
-                if self.words and self._count(self._name(), inside, "counter in brackets"):
-                    self._boundary()
-                    return close + 1
-                if self._bare_brackets(at, inside, close):
-                    self._boundary()
-                    return close + 1
-        self._push("")
-        self._boundary()
-        return at + 1
-
-    def _bare_brackets(self, at: int, inside: Token, close: int) -> bool:
-        """A counter that brackets alone mark."""
-        reading, here = self.reading, Span(inside.start, inside.end)
-        total = Span(*inside.total) if inside.kind == COUNTER else None
-        if "." in self.text[inside.start : inside.end]:
-            return False
-        word = names.plain(self.words[-1].text) if self.words else ""
-        if close == at + 4 and self.tokens[at + 2].text == "," and self.tokens[at + 3].kind == NUM and at == 0:
-            second = self.tokens[at + 3]
-            reading.epochs.append(Counter(40, here, None, "[epoch, step]"))
-            reading.steps.append(Counter(40, Span(second.start, second.end), None, "[epoch, step]"))
-            return True
-        if close != at + 2 and self.tokens[at + 2].text != "(":
-            return False
-        if word.startswith("epoch") and not reading.epochs:
-            reading.epochs.append(Counter(30, here, total, "epoch"))
-        elif inside.kind == COUNTER:
-            if reading.inner is not None and at and self.tokens[at - 1].text == "]" and not reading.epochs:  # [0/25][100/1583]
-                reading.epochs.append(reading.inner)
-                reading.inner = None
-            if reading.inner is None:
-                reading.inner = Counter(60, here, total, "")
-        elif at == 0:
-            reading.steps.append(Counter(65, here, None, "line start"))
-        else:
-            return False
-        return True
-
-    def _sign(self, at: int, name: Span | None) -> int:
-        """At `=` or `:` behind a name."""
-        follow = at + 1
-        if follow >= len(self.tokens):
-            self._boundary()
-            return follow
-        if self.tokens[at].text == "=" and self.tokens[follow].text == "=" and self.tokens[follow].space == 0:
-            self._boundary()
-            return follow + 1
-        return self._value(follow, name, f"name {self.tokens[at].text} value")
-
-    def _value(self, at: int, name: Span | None, rule: str) -> int:
-        token = self.tokens[at]
-        if token.kind in (NUM, COUNTER):
-            self._named(at, name, token, rule)
-            return at + 1
-        if token.kind == OPAQUE:
-            self._clump(token)
-            if name is not None and names.is_metric(self._string(name)) and not names.is_never(self._string(name)):
-                self.reading.unparsed += 1
-            self._after()
-            return at + 1
-        if token.kind == PUNCT:
-            return self._wrapped_or_boundary(at, name, token, rule)
-        if token.text.rsplit(".", 1)[-1] in _WRAPPERS or token.text.startswith(("np.", "numpy.", "jnp.", "torch.")):
-            inside = at + 1
-            while inside < len(self.tokens) and self.tokens[inside].text in ("(", "["):
-                inside += 1
-            if inside > at + 1 and inside < len(self.tokens):
-                number = self.tokens[inside]
-                if number.kind == NUM:
-                    self._named(inside, name, number, rule + " in a call")
-                elif number.kind == WORD and (value := numbers.word_value(number.text)) is not None and name is not None:
-                    self._add(name, value, rule + " in a call")
-                self._push("call")
-                self._after()
-                return inside + 1
-        value = numbers.word_value(token.text)
-        if value is not None:
-            if name is not None:
-                self._add(name, value, rule)
-            self._after()
-            return at + 1
-        if token.text.lower() in _NOTHING:
-            self._after()
-            return at + 1
-        self._boundary()
-        return at
-
-    def _wrapped_or_boundary(self, at: int, name: Span | None, token: Token, rule: str) -> int:
-        following = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
-        if following is None:
-            self._boundary()
-            return at + 1
-        if token.text in "'\"" and following.kind == NUM:
-            self._named(at + 1, name, following, rule)
-            return at + 2
-        if token.text in "+-" and following.kind == WORD and following.space == 0:
-            value = numbers.word_value(token.text + following.text)
-            if value is not None and name is not None:
-                self._add(name, value, rule)
-                self._after()
-                return at + 2
-        if token.text in "[(" and following.kind in (NUM, COUNTER) and name is not None:
-            string = self._string(name)
-            if following.kind == NUM and names.is_metric(string) and token.text == "[":
-                self._add(name, Span(following.start, following.end), rule + ", first of a list")
-                self._push("call")
-                self._after()
-                return at + 2
-            if self._count(name, following, "counter in brackets"):
-                self._boundary()
-                return at + 2
-            close = next((i for i in range(at + 2, min(at + 8, len(self.tokens))) if self.tokens[i].text in "])"), None)
-            if token.text == "[" and close is not None and names.plain(string) in lexicon.SPLITS:
-                self._bare_brackets(at, following, close)
-                self._boundary()
-                return close + 1
-        self._boundary()
-        return at
-
-    def _named(self, at: int, name: Span | None, token: Token, rule: str) -> None:
-        """The number at `at` belongs to `name`."""
-        if name is None:
-            self._after()
-            return
-        string = self._string(name)
-        if self._count(name, token, rule):
-            self._after()
-            return
-        here = Span(token.start, token.end)
-        if self._is_duration(at) or self._changes(at):
-            self._after()
-            return
-        following = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
-        if names.plain(string) in lexicon.SPLITS and following is not None and following.text == "[" and not self.reading.epochs:
-            self.reading.epochs.append(Counter(45, here, None, string))
-            self._boundary()
-            return
-        if token.kind == COUNTER:
-            percent = self._percent_behind(at)
-            if percent is not None and names.is_metric(string):
-                self._add(name, Span(percent.start, percent.end), rule + ", share in brackets")
-            self._after()
-            return
-        self._add(name, here, rule, token)
-        self._after()
 
 
 def read(text: str, reading: Reading) -> None:

@@ -1,0 +1,56 @@
+"""Counters that brackets mark: `Epoch[145]`, `Batch [20]`, `[0/25][100/1583]`, `[10]`, `[1,  2000]`."""
+
+from __future__ import annotations
+
+from stream_jobs.extract import names
+from stream_jobs.extract.phrase import Phrase
+from stream_jobs.extract.reading import Counter, Span
+from stream_jobs.extract.tokens import COUNTER, NUM, Token
+
+
+class Brackets(Phrase):
+    """A phrase that knows square brackets."""
+
+    def _open_square(self, at: int) -> int:
+        """`Epoch[145]`, `Batch [20]`, `Epoch [1/10]`, `[1][15/15]`, `[10]`, `[1,  2000]`."""
+        inside = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
+        if inside is not None and inside.kind in (NUM, COUNTER):
+            close = next((i for i in range(at + 2, min(at + 8, len(self.tokens))) if self.tokens[i].text == "]"), None)
+            if close is not None:
+                if self.words and self._count(self._name(), inside, "counter in brackets"):
+                    self._boundary()
+                    return close + 1
+                if self._bare_brackets(at, inside, close):
+                    self._boundary()
+                    return close + 1
+        self._push("")
+        self._boundary()
+        return at + 1
+
+    def _bare_brackets(self, at: int, inside: Token, close: int) -> bool:
+        """A counter that brackets alone mark."""
+        reading, here = self.reading, Span(inside.start, inside.end)
+        total = Span(*inside.total) if inside.kind == COUNTER else None
+        if "." in self.text[inside.start : inside.end]:
+            return False
+        word = names.plain(self.words[-1].text) if self.words else ""
+        if close == at + 4 and self.tokens[at + 2].text == "," and self.tokens[at + 3].kind == NUM and at == 0:
+            second = self.tokens[at + 3]
+            reading.epochs.append(Counter(40, here, None, "[epoch, step]"))
+            reading.steps.append(Counter(40, Span(second.start, second.end), None, "[epoch, step]"))
+            return True
+        if close != at + 2 and self.tokens[at + 2].text != "(":
+            return False
+        if word.startswith("epoch") and not reading.epochs:
+            reading.epochs.append(Counter(30, here, total, "epoch"))
+        elif inside.kind == COUNTER:
+            if reading.inner is not None and at and self.tokens[at - 1].text == "]" and not reading.epochs:  # [0/25][100/1583]
+                reading.epochs.append(reading.inner)
+                reading.inner = None
+            if reading.inner is None:
+                reading.inner = Counter(60, here, total, "")
+        elif at == 0:
+            reading.steps.append(Counter(65, here, None, "line start"))
+        else:
+            return False
+        return True
