@@ -20,6 +20,7 @@ from typing import Any, Protocol
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka import errors as kafka_errors
 
+from producers.shipper.reconnect import Client
 from runtime.broker import client_options
 from runtime.retry import Backoff, LogLimiter
 from runtime.settings import KafkaSettings
@@ -209,6 +210,7 @@ def producer_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
         "delivery_timeout_ms": 60_000,  # then it fails and is sent again from the tail's own queue
         "max_block_ms": 5_000,
         "bootstrap_timeout_ms": 10_000,
+        "kafka_client": Client,
         "reconnect_backoff_max_ms": 2_000,
         "allow_auto_create_topics": False,  # the broker's defaults would give it one partition and 1 MiB
         "metrics_enabled": False,

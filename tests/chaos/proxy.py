@@ -16,6 +16,7 @@ class Proxy:
     def __init__(self, target: int) -> None:
         self.target = target
         self.port = 0
+        self.connections = 0  # accepted so far, refused ones too
         self._open = True  # connections pass
         self._delay = 0.0  # s, on each piece of an answer
         self._lose = False  # connections end with the first byte of an answer
@@ -73,6 +74,7 @@ class Proxy:
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        self.connections += 1
         self._tasks.add(task)
         self._writers.add(writer)
         onward = None
