@@ -8,7 +8,9 @@ How each form's text becomes commas is tried on made-up lines when the form is l
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import orjson
 
@@ -19,13 +21,13 @@ WINDOW = 512  # lines looked at once
 FIRST = 16  # and at first
 LEAST = 3  # lines of one form in a row before a run is tried
 _NUMERIC = frozenset(b"0123456789.eE+-")
+WHOLE = "[0-9]{1,18}+"  # what JSON reads as an int of 64 bits
 _CLASSES: dict[str, tuple[str, type]] = {
-    INTEGER: ("[0-9]++", int),
+    INTEGER: (WHOLE, int),
     FLOAT: (r"[0-9]++(?:\.[0-9]++(?:[eE][-+]?[0-9]++)?+|[eE][-+]?[0-9]++)", float),
 }
-_ANY_FLOAT = "[0-9][0-9.eE+-]*+"  # what of this is no number is no JSON either; quicker to match
+_ANY_FLOAT = "[0-9]++[.eE][0-9.eE+-]*+"  # what of this is no number is no JSON either; quicker to match
 _SAMPLES = {int: ("7", "40"), float: ("0.25", "1.5e-05"), object: ("-7", "1.5e-05")}
-_PLAIN = {int, float}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def tried(
     wanted = {*between, joint}
     flexible = {texts[i].encode() if 0 < i < len(texts) - 1 else joint for i in padded}
     comma = _comma(between, joint)
-    commas = frozenset(b"\n") | ({comma} if comma is not None else set())
+    commas = {comma} if joint.count(comma) == 1 else {comma, ord("\n")}
     delete = frozenset(b"".join(wanted)) - _NUMERIC - commas
     table = bytearray(range(256))
     for byte in commas:
@@ -118,7 +120,7 @@ def tried(
         elif text in flexible:
             return None
         else:
-            before.append((text, b"," if text != joint else b"\n"))
+            before.append((text, bytes([comma])))
     before.sort(key=lambda pair: -len(pair[0]))
     form = Form(
         lines,
@@ -134,22 +136,21 @@ def tried(
     return form if _works(form, texts) else None
 
 
-def _comma(between: list[bytes], joint: bytes) -> int | None:
+def _comma(between: list[bytes], joint: bytes) -> int:
     """The byte that stands once in most of the texts between numbers, best not in the one over the end of a line."""
     once = {byte: sum(text.count(byte) == 1 for text in between) for byte in set(b"".join(between)) - _NUMERIC}
-    return max(once, key=lambda byte: (once[byte], byte not in joint), default=None)
+    return max(once, key=lambda byte: (once[byte], byte not in joint), default=ord("\n"))
 
 
 def _works(form: Form, texts: list[str]) -> bool:
     """Made-up lines with two kinds of each number are read right."""
     made: list[str] = []
-    expected: list[list[float]] = []
+    expected: list[float] = []
     for turn in range(4):
         numbers = [_SAMPLES[kind][(turn >> (place % 2)) & 1] for place, kind in enumerate(form.kinds)]
         made.append("".join(text + number for text, number in zip(texts, [*numbers, ""], strict=True)))
-        expected.append([float(number) for number in numbers])
-    columns = columns_of(form, made)
-    return columns is not None and [list(map(float, row)) for row in zip(*columns, strict=True)] == expected
+        expected += [float(number) for number in numbers]
+    return read(replace(form, stamp=None), made) == expected
 
 
 def fitting(form: Form, lines: list[str]) -> int:
@@ -160,14 +161,11 @@ def fitting(form: Form, lines: list[str]) -> int:
     return len(lines) if end == len(joined) else joined.count("\n", 0, end)
 
 
-def read(form: Form, lines: list[str]) -> list[list[float]] | None:
-    """The columns of the plan's strings, as numbers, of lines that have the form; None where JSON knows no such number."""
+def read(form: Form, lines: list[str]) -> list[float] | None:
+    """All numbers of lines that have the form, one line after the other; None where JSON knows no such number."""
     stamp = form.stamp
-    columns = columns_of(form, lines if stamp is None else [line[stamp[1] :] for line in lines])
-    return [columns[place] for place in form.columns] if columns is not None else None
-
-
-def columns_of(form: Form, lines: list[str]) -> list[list[float]] | None:
+    if stamp is not None:
+        lines = [line[stamp[1] :] for line in lines]
     data = "\n".join(lines).join(form.ends).encode()
     for old, new in form.before:
         data = data.replace(old, new)
@@ -175,15 +173,26 @@ def columns_of(form: Form, lines: list[str]) -> list[list[float]] | None:
     for old, new in form.after:
         data = data.replace(old, new)
     try:
-        flat = orjson.loads(b"[" + data.strip(b",") + b"]")
+        flat: list[float] = orjson.loads(b"[" + data.strip(b",") + b"]")
     except ValueError:
         return None
-    width = len(form.kinds)
-    if len(flat) != width * len(lines):
-        return None
-    columns = [flat[place::width] for place in range(width)]
-    for column, kind in zip(columns, form.kinds, strict=True):
-        types = set(map(type, column))
-        if not types <= _PLAIN if kind is object else types != {kind}:
-            return None
-    return columns
+    return flat if len(flat) == len(form.kinds) * len(lines) else None
+
+
+def kept(form: Form, flat: list[float], places: Sequence[int]) -> list[float]:
+    """The numbers at these places of each line, as floats, one line after the other. `flat` is used up."""
+    width, most = len(form.kinds), len(places)
+    if all(a < b for a, b in pairwise(places)):
+        for place in reversed(range(width)):
+            if place not in places:
+                del flat[place::width]
+                width -= 1
+        values = flat
+    else:
+        values = [0.0] * (len(flat) // width * most)
+        for at, place in enumerate(places):
+            values[at::most] = flat[place::width]
+    for at, place in enumerate(places):
+        if form.kinds[place] is not float:
+            values[at::most] = map(float, values[at::most])
+    return values

@@ -107,25 +107,19 @@ def _read_form(texts: list[str], lines: list[int], points: Points, name_characte
     form = _form(names, first[1] is not None, first[2] is not None)
     if form is None or len(names) > most or max(map(len, names)) > name_characters or bulk.fitting(form, texts) != len(texts):
         return False
-    columns = bulk.columns_of(form, texts)
-    if columns is None:
+    flat = bulk.read(form, texts)
+    if flat is None:
         return False
-    times = columns[0]
-    values = columns[-len(names) :]
-    steps = columns[1] if first[1] is not None else None
-    epochs = columns[len(columns) - len(names) - 1] if first[2] is not None else None
-    if steps is not None and not -_LIMIT < min(steps) <= max(steps) < _LIMIT:
-        return False
-    width, n = len(names), len(texts)
-    flat = [0.0] * (width * n)
-    for place, column in enumerate(values):
-        flat[place::width] = map(float, column) if int in set(map(type, column)) else column
+    width, n, all_ = len(names), len(texts), len(form.kinds)
+    times = flat[0::all_]
+    steps = spread(flat[1::all_], width) if first[1] is not None else [None] * (width * n)
+    epochs = spread(list(map(float, flat[all_ - width - 1 :: all_])), width) if first[2] is not None else [None] * (width * n)
     points.line += spread(lines, width)
     points.index += list(range(width)) * n
     points.name += names * n
-    points.value += flat
-    points.step += spread(steps, width) if steps is not None else [None] * (width * n)  # type: ignore[arg-type]  # integers
-    points.epoch += spread(list(map(float, epochs)), width) if epochs is not None else [None] * (width * n)
+    points.value += bulk.kept(form, flat, range(all_ - width, all_))
+    points.step += steps  # type: ignore[arg-type]  # integers, as the form says
+    points.epoch += epochs
     points.time += spread(times, width)  # type: ignore[arg-type]  # integers, as the form says
     points.source += ["record"] * (width * n)
     return True
@@ -148,7 +142,7 @@ def _form(names: tuple[str, ...], has_step: bool, has_epoch: bool) -> bulk.Form 
         texts.append(f'{"," if place else _BRACES}"{name}":')
         kinds.append(object)
     texts.append("}}")
-    sources = {int: "-?+[0-9]++", object: "[0-9-][0-9.eE+-]*+"}  # what of these is no number is no JSON either
+    sources = {int: f"-?+{bulk.WHOLE}", object: "[0-9-][0-9.eE+-]*+"}  # what of these is no number is no JSON either
     parts = [re.escape(text) + (sources[kind] if kind else "") for text, kind in zip(texts, [*kinds, None], strict=True)]
     lines = re.compile(f"(?:{''.join(parts)}\n)*+")
     return bulk.tried(lines, None, texts, set(), tuple(kinds), tuple(range(len(kinds))))
