@@ -1,10 +1,8 @@
-"""What the local stack takes and gives: time to ready, memory, and small queries a second from one clickhouse-connect client.
-
-python -m bench.local_stack
-"""
+"""What the local stack takes and gives: time to ready, memory, and small queries a second from one clickhouse-connect client."""
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 import time
 from pathlib import Path
@@ -24,6 +22,7 @@ def memory_mb(service: Service) -> int:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         stack = Stack(Path(folder) / "stack")
         begun = time.perf_counter()

@@ -1,10 +1,11 @@
-"""Viewers: `python -m bench.viewers`. From click to a TensorBoard that shows curves, by step; what the proxy adds; memory.
+"""Viewers: from click to a TensorBoard that shows curves, by step; what the proxy adds; memory.
 
 Starts a local stack and a gateway of its own, and ends them.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import tempfile
 import time
@@ -43,6 +44,7 @@ def memory_mib(pid: int) -> float:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         stack = Stack(Path(folder) / "stack", LocalSettings())
         stack.start(tied=True)

@@ -1,13 +1,12 @@
 """A backlog of deltas to rows that can be queried: lines and points a second of one worker, and the ratio to a bare loop.
 
-    python -m bench.worker_throughput [LINES]
-
 Starts a broker and a store of its own. The bare loop reads the same records with json and adds up their values, on the
 same machine: the ratio can be compared between machines, the rate cannot.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -62,8 +61,9 @@ def bare(content: list[bytes]) -> float:
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 500_000
-    content = lines(count // FILES)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("lines", type=int, nargs="?", default=500_000, help="lines of the backlog (default: %(default)s)")
+    content = lines(parser.parse_args().lines // FILES)
     with tempfile.TemporaryDirectory() as folder:
         stack = Stack(Path(folder) / "stack", LocalSettings())
         stack.start(tied=True)

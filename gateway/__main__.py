@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import socket
 import sys
@@ -13,7 +14,7 @@ from gateway.settings import Settings
 from gateway.viewers.app import router as viewers
 from runtime import logs
 from runtime.errors import EXIT_SETTING, PermanentError
-from runtime.settings import load
+from runtime.settings import load, reference
 
 
 class Server(uvicorn.Server):
@@ -41,7 +42,14 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def main() -> None:
-    """Entry point. Exits 2 for wrong settings or a port in use, 0 after a signal."""
+    """Exit codes: 0 stopped by a signal, 2 a setting is wrong or the port is in use."""
+    parser = argparse.ArgumentParser(
+        prog="trainwire-gateway",
+        description="Serve the page, the API and the viewers until a signal. Settings come from the environment.",
+        epilog=reference(Settings),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.parse_args()
     log = logs.setup("trainwire-gateway")
     try:
         settings = load(Settings, os.environ)

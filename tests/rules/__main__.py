@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -18,7 +19,9 @@ LEFT_OUT = shutil.ignore_patterns(".venv", ".git", ".local", "node_modules", "__
 
 
 def main() -> int:
-    asked = sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rule", nargs="*", help="a part of the names of the rules to try (default: all)")
+    asked = parser.parse_args().rule
     kept = 0
     with tempfile.TemporaryDirectory(prefix="trainwire-rules-") as folder:
         stack = Stack(Path(folder) / "stack", LocalSettings())
