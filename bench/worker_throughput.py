@@ -105,13 +105,13 @@ def run(stack: Stack, content: list[bytes], folder: Path) -> None:
         time.sleep(0.1)
         if worker.poll() is not None:
             sys.exit(log.read_text())
-        rows = int(client.command("SELECT sum(lines) FROM trainwire.files"))
+        rows = int(client.query("SELECT sum(lines) FROM trainwire.files").result_rows[0][0])
         if rows and not first:
             first = time.perf_counter()
     seconds = time.perf_counter() - began
     status = Path(f"/proc/{worker.pid}/status").read_text()
     peak = next(int(line.split()[1]) // 1024 for line in status.splitlines() if line.startswith("VmHWM"))
-    points = int(client.command("SELECT count() FROM trainwire.all_points"))
+    points = int(client.query("SELECT count() FROM trainwire.all_points").result_rows[0][0])
     worker.terminate()
     worker.wait()
     startup = first - began  # of the process: Python, Faust, joining the group; it does not grow with the backlog
