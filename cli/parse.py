@@ -75,8 +75,8 @@ def _explain(lines: Lines, numbers: list[int], options: Options) -> None:
         for note in found.notes:
             click.echo(f"        - {note}")
         points, events = found.points, found.events
-        for i in range(len(points)):
-            place = f"step {points.step[i]}, epoch {points.epoch[i]}"
-            click.secho(f"        = {points.name[i]} {_number(points.value[i])} ({place}; {points.source[i]})", fg="green")
+        columns = zip(points.name, points.value, points.step, points.epoch, points.source, strict=True)
+        for name, value, step, epoch, source in columns:
+            click.secho(f"        = {name} {_number(value)} (step {step}, epoch {epoch}; {source})", fg="green")
         for i in range(len(events)):
             click.secho(f"        ! {events.kind[i]} {events.message[i][:_SHOWN]} {events.fields[i] or ''}", fg="yellow")

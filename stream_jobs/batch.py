@@ -90,7 +90,7 @@ class Batch:
         known, impossible = rows.line_times(lines, points, events, arrived)
         self.metrics.inc("worker_clamped_times_total", impossible)
         _extend(self.tables["log_lines"], rows.of_lines(file.task, file.file_id, rank, lines, known, arrived))
-        self._add_extracted(file, rank, run, lines, points, events, known, [arrived] * len(points), [arrived] * len(events))
+        self._add_extracted(file, rank, run, lines, points, events, known, [arrived] * len(points.lines), [arrived] * len(events))
         entry = self._entry(file, delta, run, states[0], arrived)
         entry.delta, entry.end, entry.state = delta, delta.end, states[1]
         entry.marks.append((delta.end, delta.crc_end))
@@ -107,7 +107,7 @@ class Batch:
     ) -> None:
         """Points and events of stored lines that were extracted again; arrival is copied from the lines."""
         known = {index: t for index, t in enumerate(lines.times or ()) if t is not None}
-        came = [[arrived[index] for index in extracted.line] for extracted in (points, events)]
+        came = [[arrived[index] for index in at] for at in (points.lines, events.line)]
         self._add_extracted(file, rank, run, lines, points, events, known, came[0], came[1])
 
     def add_repeat(self, file: FileLedger, delta: Delta, dropped: int, kind: str, message: Message) -> None:

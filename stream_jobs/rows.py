@@ -27,7 +27,7 @@ def possible(time: int, arrived: int) -> bool:
 def line_times(lines: Lines, points: Points, events: Events, arrived: int) -> tuple[dict[int, int], int]:
     """Times that lines told, by the line's index, and how many told an impossible one."""
     told: dict[int, int | None] = dict(zip(events.line, events.time, strict=True))
-    told |= dict(zip(points.line, points.time, strict=True))
+    told |= dict(zip(points.lines, points.times, strict=True))
     told |= {index: time for index, time in enumerate(lines.times or ()) if time is not None}
     known = {index: time for index, time in told.items() if time is not None and possible(time, arrived)}
     return known, sum(time is not None for time in told.values()) - len(known)
@@ -56,25 +56,24 @@ def of_lines(task: str, file_id: str, rank: int, lines: Lines, known: dict[int, 
 def of_points(
     task: str, file_id: str, rank: int, revision: int, lines: Lines, points: Points, known: dict[int, int], arrived: list[int]
 ) -> tuple[Columns, int]:
-    """Columns of points, and how many of their steps fit no column. `arrived`: one for each point."""
-    n = len(points)
-    times, own = _times(points.line, points.time, known, arrived)
-    steps, unfit = _steps(points.step)
+    """Columns of points, and on how many lines the step fits no column. `arrived`: one for each line that has points."""
+    n, each = len(points), points.each
+    offsets, times, own, steps, unfit = _placed(points.lines, points.times, points.steps, lines, known, arrived)
     columns: Columns = [
         [task] * n,
         points.name,
         [file_id] * n,
-        [lines.offsets[index] for index in points.line],
+        each(offsets),
         points.index,
         [revision] * n,
         points.value,
-        steps,
+        each(steps),
         points.epoch,
-        times,
-        own,
+        each(times),
+        each(own),
         [rank] * n,
         points.source,
-        arrived,
+        each(arrived),
     ]
     return columns, unfit
 
@@ -84,13 +83,12 @@ def of_events(
 ) -> tuple[Columns, int]:
     """Columns of events that lines told, and how many of their steps fit no column. `arrived`: one for each event."""
     n = len(events)
-    times, own = _times(events.line, events.time, known, arrived)
-    steps, unfit = _steps(events.step)
+    offsets, times, own, steps, unfit = _placed(events.line, events.time, events.step, lines, known, arrived)
     columns: Columns = [
         [task] * n,
         events.kind,
         [file_id] * n,
-        [lines.offsets[index] for index in events.line],
+        offsets,
         events.index,
         [revision] * n,
         ["line"] * n,
@@ -104,6 +102,14 @@ def of_events(
         arrived,
     ]
     return columns, unfit
+
+
+def _placed(
+    at: list[int], told: list[int | None], steps: list[int | None], lines: Lines, known: dict[int, int], arrived: list[int]
+) -> tuple[list[int], list[int], list[bool], list[int | None], int]:
+    """What points and events share: offsets, times, whether a time is the line's own, steps, and how many fit no column."""
+    offsets = lines.offsets
+    return [offsets[index] for index in at], *_times(at, told, known, arrived), *_steps(steps)
 
 
 def uint32(number: int | None) -> int | None:

@@ -109,6 +109,7 @@ def tried(
     table = bytearray(range(256))
     for byte in commas:
         table[byte] = ord(",")
+    blank = b" " if ord(" ") not in commas else b"\t"  # JSON reads over it; texts of the same length are replaced in place
     before: list[tuple[bytes, bytes]] = []
     after: set[tuple[bytes, bytes]] = set()
     for text in wanted:
@@ -116,11 +117,11 @@ def tried(
         if left == b",":
             continue
         if left == b",," or (left.count(b",") == 1 and left.strip(b"eE,") == b"" and left.startswith(b",")):
-            after.add((left, b","))
+            after.add((left, b",".ljust(len(left))))
         elif text in flexible:
             return None
         else:
-            before.append((text, bytes([comma])))
+            before.append((text, bytes([comma]).ljust(len(text), blank)))
     before.sort(key=lambda pair: -len(pair[0]))
     form = Form(
         lines,
@@ -173,7 +174,7 @@ def read(form: Form, lines: list[str]) -> list[float] | None:
     for old, new in form.after:
         data = data.replace(old, new)
     try:
-        flat: list[float] = orjson.loads(b"[" + data.strip(b",") + b"]")
+        flat: list[float] = orjson.loads(b"[" + data.strip(b", \t\n") + b"]")
     except ValueError:
         return None
     return flat if len(flat) == len(form.kinds) * len(lines) else None
@@ -192,7 +193,10 @@ def kept(form: Form, flat: list[float], places: Sequence[int]) -> list[float]:
         values = [0.0] * (len(flat) // width * most)
         for at, place in enumerate(places):
             values[at::most] = flat[place::width]
-    for at, place in enumerate(places):
-        if form.kinds[place] is not float:
+    kinds = [form.kinds[place] for place in places]
+    if float not in kinds:
+        return list(map(float, values))
+    for at, kind in enumerate(kinds):
+        if kind is not float:
             values[at::most] = map(float, values[at::most])
     return values

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, repeat
 from typing import Any
 
 import orjson
 
 from stream_jobs.extract import numbers
-from stream_jobs.extract.rows import Points, spread
+from stream_jobs.extract.rows import Points
 
 
 class Gatherer:
@@ -17,7 +16,7 @@ class Gatherer:
 
     def __init__(self, points: Points) -> None:
         self.points = points
-        self.rows: list[tuple[int, Sequence[str], int | None, float | None, int | None, str]] = []
+        self.rows: list[tuple[int, tuple[str, ...], int | None, float | None, int | None, str]] = []
         self.raw: list[str] = []
         self._constants: list[tuple[int, float]] = []
 
@@ -32,34 +31,17 @@ class Gatherer:
         if not self.rows:
             return
         points = self.points
-        lines, names, steps, epochs, times, sources = map(list, zip(*self.rows, strict=True))
-        counts = list(map(len, names))
+        columns = map(list, zip(*self.rows, strict=True))
+        kept: tuple[list[Any], ...] = (points.lines, points.names, points.steps, points.epochs, points.times, points.sources)
+        for column, more in zip(kept, columns, strict=True):
+            column += more
         values = _values(self.raw)
         for at, constant in self._constants:
             values[at] = constant
         points.value += values
-        points.name += chain.from_iterable(names)
-        total, width = len(values), counts[0]
-        if counts.count(width) == len(counts):
-            points.index += list(range(width)) * len(counts)
-            columns = [spread(column, width) for column in (lines, steps, epochs, times, sources)]
-        else:
-            points.index += chain.from_iterable(map(range, counts))
-            columns = [_repeated(column, counts, total) for column in (lines, steps, epochs, times, sources)]
-        kept: list[list[Any]] = [points.line, points.step, points.epoch, points.time, points.source]
-        for column, more in zip(kept, columns, strict=True):
-            column += more
         self.rows.clear()
         self.raw.clear()
         self._constants.clear()
-
-
-def _repeated(column: list[Any], counts: list[int], total: int) -> list[Any]:
-    """Each value as often as its line has points."""
-    first = column[0]
-    if column.count(first) == len(column) and first == first:
-        return [first] * total
-    return list(chain.from_iterable(map(repeat, column, counts)))
 
 
 def _values(raw: list[str]) -> list[float]:

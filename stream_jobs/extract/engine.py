@@ -15,7 +15,7 @@ from stream_jobs.extract.telling import Teller
 
 EXTRACTOR_VERSION = 1  # part of a row's revision: raise it whenever the same line may give other rows
 DEFAULT = Options()
-_BLOCK = 400  # records read at once: more do not fit a processor's cache
+_BLOCK = 256  # records read at once: more do not fit a processor's cache
 _HINTS = 12  # forms of a file that are tried on a line before it is read anew
 
 
@@ -33,8 +33,7 @@ def extract(state: State, lines: Lines, options: Options = DEFAULT) -> tuple[Sta
     for bound in [*sorted(lines.continuations), len(texts)]:
         while start < bound:
             if texts[start].startswith(records.PREFIX):
-                stop = min(start + _BLOCK, bound)
-                start = stop if work.records(texts[start:stop], start) else work.one_record(texts[start], start)
+                start = work.records(texts, start, bound)
             else:
                 start = work.lines(texts, start, bound)
         start = bound + 1
@@ -54,6 +53,7 @@ class Extraction:
         self.gatherer = Gatherer(self.points)
         self.singles = Singles(state, options, self.gatherer, self.teller)
         self.runs = Runs(state, options, self.gatherer)
+        self.block = bulk.FIRST  # records that are looked at together: more while all of them have one form
         self.last: Line | None = None
         self.before: Line | None = None  # the form of the line before it
 
@@ -72,22 +72,22 @@ class Extraction:
             self.state.damaged = not tfevents.read_record(record, index, self.points, self.events, *limits)
             self.teller.non_finite_points(self.points, before, index)
 
-    def records(self, block: list[str], start: int) -> bool:
-        """Read lines as a block of plain metrics records; False, and nothing done, where not all of them are."""
-        self.gatherer.flush()
-        indexes = list(range(start, start + len(block)))
-        return records.read_block(block, indexes, self.points, self.options.name_characters, self.options.points_per_line)
-
-    def one_record(self, text: str, index: int) -> int:
-        """Read one line that begins as a record does; gives back the index of the next line."""
-        before = len(self.points)
+    def records(self, texts: list[str], start: int, bound: int) -> int:
+        """Lines that begin as records do, those of one form at once; gives back the index of the first not read."""
         limits = self.options.name_characters, self.options.points_per_line
-        if not records.read_record(text, index, self.points, self.events, *limits):
-            self.line(text, index)
-            self.gatherer.flush()
-            return index + 1
-        self.teller.non_finite_points(self.points, before, index)
-        return index + 1
+        self.gatherer.flush()
+        block = texts[start : min(start + self.block, bound)]
+        count = records.read_block(block, start, self.points, *limits)
+        if count:
+            self.block = min(4 * self.block, _BLOCK) if count == len(block) else bulk.FIRST
+            return start + count
+        self.block = bulk.FIRST
+        before = len(self.points)
+        if records.read_record(texts[start], start, self.points, self.events, *limits):
+            self.teller.non_finite_points(self.points, before, start)
+        else:
+            self.line(texts[start], start)
+        return start + 1
 
     def lines(self, texts: list[str], start: int, bound: int) -> int:
         """Lines up to the next record; gives back the index of the first not read.
@@ -138,7 +138,7 @@ class Extraction:
             if guess is not None:
                 streak = streak + 1 if guess is last and guess.form is not None else 0
                 before, last = last, guess
-                if streak >= bulk.LEAST:
+                while streak >= bulk.LEAST and index < bound:
                     index, streak = self.runs.read(guess, texts, index, bound)
                 continue
             streak = 0

@@ -37,7 +37,7 @@ def explain(lines: Lines, options: Options = DEFAULT) -> Iterator[Explanation]:
             one.continuations = {0}
         rule, notes = _reason(state, text, one)
         state, points, events = extract(state, one, options)
-        if set(points.source) == {"pattern"}:
+        if set(points.sources) == {"pattern"}:
             rule, notes = "the task's pattern", ()
         yield Explanation(index, text, rule, notes, points, events)
 

@@ -98,7 +98,7 @@ def line_for(plan: Plan, text: str, prefix: Prefix) -> Line:
         rest = head if stamp is None else head[stamp[1] :]
         form = None
         if plan.simple and not exact and _DIGIT.search(rest) is None and prefix.level not in ("WARNING", "WARN"):
-            bare = _prefix_source(text, prefix, "(?:") + _NO_LONG_START
+            bare = _prefix_source(text, prefix, "(?:") + ("" if body[0].isalpha() else _NO_LONG_START)
             form = bulk.form_of(head, bare, stamp, shape(body), plan.literal, plan.spans)
         line = plan.lines[key] = Line(plan, prefix.stream, prefix.level, prefix.stamp is not None, match, form)
         if plan.simple and plan.table is None and prefix.level not in ("WARNING", "WARN"):

@@ -1,7 +1,7 @@
 """Records of the SDK and of `trainwire run`: one JSON object a line that begins with ``{"tw":"``.
 
-A metrics record is read in columns: the records of a block are joined to one JSON array, read by one call, and turned
-into columns by functions that run in C. What is not a plain metrics record takes the slow way, one record at a time.
+Metrics records that follow each other and differ in their numbers only are read at once, as columns. Everything else
+takes the slow way, one record at a time.
 """
 
 from __future__ import annotations
@@ -9,120 +9,54 @@ from __future__ import annotations
 import math
 import re
 from functools import lru_cache
-from itertools import chain
-from operator import itemgetter
 from typing import Any
 
 import orjson
 
 from stream_jobs.extract import bulk
-from stream_jobs.extract.rows import Events, Points, spread
+from stream_jobs.extract.rows import Events, Points
 
 PREFIX = '{"tw":"'
-_NEXT = '\n,{"tw":"log",'
-LOG = PREFIX + 'log",'
 NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 EVENT_KINDS = {"header", "progress", "status", "params", "event", "end"}
-_PLAIN_NUMBERS = {float, int}
-_INTEGERS = {int, type(None)}
-_NUMBERS = {float, int, type(None)}
-_METRICS, _TIME, _STEP = itemgetter("m"), itemgetter("t"), itemgetter("s")
 _LIMIT = 2**63
-_WORTH = 8  # records of one form that make it worth a regular expression
+LEAST = 4  # records of one form that are read at once
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _BRACES = ',"m":{'
 _NAME = re.compile(r'"([^"\\{}\n]*)":')
 _PLAIN_RECORD = re.compile(
     rf'\{{"tw":"log","t":[0-9]+(,"s":-?[0-9]+)?(,"e":{_NUMBER})?,"m":\{{("[^"\\{{}}\n]*":{_NUMBER}(?:,"[^"\\{{}}\n]*":{_NUMBER})*)\}}\}}'
 )
-_CHUNK = 40  # records of one array: Python keeps 80 dicts for reuse, and more of them cost a tenth
 
 
-def read_block(texts: list[str], lines: list[int], points: Points, name_characters: int, most: int) -> bool:
-    """Read records that are all plain metrics with the same names, in columns. False, and nothing done, if they are not.
+def read_block(texts: list[str], start: int, points: Points, name_characters: int, most: int) -> int:
+    """Read the metrics records that differ from the first in their numbers only; gives back how many there were.
 
-    A joined array is read as the same records as its lines one by one: every line opens an object; there are exactly two
-    opening braces a line, used up by the n objects and their n "m" objects, and no "m" holds anything but numbers; so
-    each line's first brace opens one of the n.
+    They are read as `bulk` reads lines of one form: no object is made of any. 0, and nothing done, where they are too few,
+    or the first is no such record. `start` is the first one's index among the lines.
     """
-    if len(texts) >= _WORTH and _read_form(texts, lines, points, name_characters, most):
-        return True
-    times: list[int] = []
-    steps: list[int | None] = []
-    epochs: list[float | None] | None = None
-    values: list[float] = []
-    names: list[str] = []
-    for start in range(0, len(texts), _CHUNK):
-        chunk = texts[start : start + _CHUNK]
-        n = len(chunk)
-        joined = "\n,".join(chunk)
-        if joined.count("{") != 2 * n or joined.count(_NEXT) != n - 1 or not joined.startswith(LOG):
-            return False
-        try:
-            records = orjson.loads(f"[{joined}]")
-            metrics = list(map(_METRICS, records))
-            times += map(_TIME, records)
-            values += chain.from_iterable(map(dict.values, metrics))
-            names = names or list(metrics[0])
-            if len(records) != n or list(chain.from_iterable(metrics)) != names * n:
-                return False
-            first = records[0]
-            steps += map(_STEP, records) if "s" in first else [record.get("s") for record in records]
-            if epochs is not None or "e" in first or set(map(len, records)) != {len(first)}:
-                epochs = [None] * start if epochs is None else epochs
-                epochs += [record.get("e") for record in records]
-        except (ValueError, KeyError, TypeError):
-            return False
-    width = len(names)
-    types = set(map(type, values))
-    if not 0 < width <= most or not types <= _PLAIN_NUMBERS or max(map(len, names)) > name_characters:
-        return False
-    if set(map(type, times)) != {int} or not set(map(type, steps)) <= _INTEGERS or not all(map(_is_step, steps)):
-        return False
-    if epochs is not None and not set(map(type, epochs)) <= _NUMBERS:
-        return False
-    if types != {float}:
-        values = list(map(float, values))
-    points.line += spread(lines, width)
-    points.index += list(range(width)) * len(lines)
-    points.name += names * len(lines)
-    points.value += values
-    points.step += spread(steps, width)
-    points.epoch += spread([e if e is None else float(e) for e in epochs], width) if epochs else [None] * (width * len(lines))
-    points.time += spread(times, width)  # type: ignore[arg-type]  # a list of some is a list of some or none
-    points.source += ["record"] * (width * len(lines))
-    return True
-
-
-def _is_step(step: int | None) -> bool:
-    return step is None or -_LIMIT < step < _LIMIT
-
-
-def _read_form(texts: list[str], lines: list[int], points: Points, name_characters: int, most: int) -> bool:
-    """Read records that differ in their numbers only, as `bulk` reads lines of one form: no object is made of any."""
     first = _PLAIN_RECORD.fullmatch(texts[0])
     if first is None:
-        return False
+        return 0
     names = tuple(_NAME.findall(first[3]))
     form = _form(names, first[1] is not None, first[2] is not None)
-    if form is None or len(names) > most or max(map(len, names)) > name_characters or bulk.fitting(form, texts) != len(texts):
-        return False
-    flat = bulk.read(form, texts)
+    if form is None or len(names) > most or max(map(len, names)) > name_characters:
+        return 0
+    count = bulk.fitting(form, texts)
+    flat = bulk.read(form, texts[:count]) if count >= LEAST else None
     if flat is None:
-        return False
-    width, n, all_ = len(names), len(texts), len(form.kinds)
-    times = flat[0::all_]
-    steps = spread(flat[1::all_], width) if first[1] is not None else [None] * (width * n)
-    epochs = spread(list(map(float, flat[all_ - width - 1 :: all_])), width) if first[2] is not None else [None] * (width * n)
-    points.line += spread(lines, width)
-    points.index += list(range(width)) * n
-    points.name += names * n
-    points.value += bulk.kept(form, flat, range(all_ - width, all_))
-    points.step += steps  # type: ignore[arg-type]  # integers, as the form says
-    points.epoch += epochs
-    points.time += spread(times, width)  # type: ignore[arg-type]  # integers, as the form says
-    points.source += ["record"] * (width * n)
-    return True
+        return 0
+    width = len(form.kinds)
+    times: list[int | None] = flat[0::width]  # type: ignore[assignment]  # integers, as the form says
+    steps: list[int | None] = [None] * count
+    epochs: list[float | None] = [None] * count
+    if first[1] is not None:
+        steps = flat[1::width]  # type: ignore[assignment]  # integers, as the form says
+    if first[2] is not None:
+        epochs = list(map(float, flat[width - len(names) - 1 :: width]))
+    values = bulk.kept(form, flat, range(width - len(names), width))
+    points.extend(range(start, start + count), names, values, steps, epochs, times, "record")
+    return count
 
 
 @lru_cache(256)
@@ -158,17 +92,20 @@ def read_record(text: str, line: int, points: Points, events: Events, name_chara
     time = _integer(record.get("t"))
     if kind == "log" and isinstance(record.get("m"), dict):
         step, epoch = _integer(record.get("s")), _number(record.get("e"))
-        index = 0
+        names: list[str] = []
+        values: list[float] = []
         for name, raw in record["m"].items():
             value = NON_FINITE.get(raw) if isinstance(raw, str) else _number(raw)
             if value is None:
                 points.unparsed += 1
                 continue
-            if index == most:
+            if len(names) == most:
                 events.add(line, "too_many_points", time, "", {"points": str(len(record["m"]))}, step, epoch)
                 break
-            points.add(line, index, name[:name_characters], value, step, epoch, time, "record")
-            index += 1
+            names.append(name[:name_characters])
+            values.append(value)
+        if names:
+            points.add(line, tuple(names), values, step, epoch, time, "record")
         return True
     if kind not in EVENT_KINDS:
         return False

@@ -1,62 +1,114 @@
-"""What extraction gives back, in columns: one list a field, all of the same length, so that no object is made per point."""
+"""What extraction gives back, in columns: no object is made per point."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from typing import TypeVar
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(slots=True)
 class Points:
-    """One entry a point. `unparsed` counts values that stood where a metric's value stands but are no exact decimal number."""
+    """Points line by line: one entry a line that has any, and the values of all.
 
-    line: list[int] = field(default_factory=list)  # index into the lines given
-    index: list[int] = field(default_factory=list)  # of the point within its line, from 0
-    name: list[str] = field(default_factory=list)
-    value: list[float] = field(default_factory=list)  # NaN and infinities as they are
-    step: list[int | None] = field(default_factory=list)
-    epoch: list[float | None] = field(default_factory=list)
-    time: list[int | None] = field(default_factory=list)  # ms since the epoch, UTC; None where the line says none
-    source: list[str] = field(default_factory=list)  # the form that was read: record, json, dict, pairs, table, …
+    What is said of a line holds for each of its points, so it is kept once: a line of six numbers costs six entries and
+    six floats. The properties give columns with one entry a point. `unparsed` counts values that stood where a metric's
+    value stands but are no exact decimal number.
+    """
+
+    lines: list[int] = field(default_factory=list)  # index into the lines given, ascending
+    names: list[tuple[str, ...]] = field(default_factory=list)  # of the line's points, in their order
+    steps: list[int | None] = field(default_factory=list)
+    epochs: list[float | None] = field(default_factory=list)
+    times: list[int | None] = field(default_factory=list)  # ms since the epoch, UTC; None where the line says none
+    sources: list[str] = field(default_factory=list)  # the form that was read: record, json, dict, pairs, table, …
+    value: list[float] = field(default_factory=list)  # one a point: NaN and infinities as they are
     unparsed: int = 0
 
     def __len__(self) -> int:
-        return len(self.line)
+        return len(self.value)
 
     def add(
-        self, line: int, index: int, name: str, value: float, step: int | None, epoch: float | None, time: int | None, source: str
+        self,
+        line: int,
+        names: tuple[str, ...],
+        values: Sequence[float],
+        step: int | None,
+        epoch: float | None,
+        time: int | None,
+        source: str,
     ) -> None:
-        self.line.append(line)
-        self.index.append(index)
-        self.name.append(name)
-        self.value.append(value)
-        self.step.append(step)
-        self.epoch.append(epoch)
-        self.time.append(time)
-        self.source.append(source)
+        """The points of one line."""
+        self.lines.append(line)
+        self.names.append(names)
+        self.steps.append(step)
+        self.epochs.append(epoch)
+        self.times.append(time)
+        self.sources.append(source)
+        self.value += values
 
     def extend(
         self,
-        start: int,
-        count: int,
-        names: Sequence[str],
+        lines: Sequence[int],
+        names: tuple[str, ...],
         values: list[float],
         steps: list[int | None],
         epochs: list[float | None],
         times: list[int | None],
         source: str,
     ) -> None:
-        """The points of `count` lines from `start` on that have the same names."""
-        width = len(names)
-        self.line += spread(list(range(start, start + count)), width)
-        self.index += list(range(width)) * count
-        self.name += list(names) * count
+        """The points of several lines that have the same names."""
+        count = len(lines)
+        self.lines += lines
+        self.names += [names] * count
+        self.steps += steps
+        self.epochs += epochs
+        self.times += times
+        self.sources += [source] * count
         self.value += values
-        self.step += spread(steps, width)
-        self.epoch += spread(epochs, width)
-        self.time += spread(times, width)
-        self.source += [source] * (width * count)
+
+    def each(self, column: list[_Value]) -> list[_Value]:
+        """A column with one entry a line as one with an entry a point."""
+        widths = list(map(len, self.names))
+        if widths and widths.count(widths[0]) == len(widths):
+            width = widths[0]
+            out = column * width
+            for place in range(width):  # assignments that run in C
+                out[place::width] = column
+            return out
+        return list(chain.from_iterable(map(repeat, column, widths)))
+
+    @property
+    def line(self) -> list[int]:
+        return self.each(self.lines)
+
+    @property
+    def index(self) -> list[int]:
+        """Of the point within its line, from 0."""
+        return list(chain.from_iterable(map(range, map(len, self.names))))
+
+    @property
+    def name(self) -> list[str]:
+        return list(chain.from_iterable(self.names))
+
+    @property
+    def step(self) -> list[int | None]:
+        return self.each(self.steps)
+
+    @property
+    def epoch(self) -> list[float | None]:
+        return self.each(self.epochs)
+
+    @property
+    def time(self) -> list[int | None]:
+        return self.each(self.times)
+
+    @property
+    def source(self) -> list[str]:
+        return self.each(self.sources)
 
 
 @dataclass(slots=True)
@@ -95,16 +147,3 @@ class Events:
         self.fields.append({} if fields is None else fields)
         self.step.append(step)
         self.epoch.append(epoch)
-
-
-_Value = TypeVar("_Value")
-
-
-def spread(values: list[_Value], width: int) -> list[_Value]:
-    """Each value `width` times in a row, by assignments that run in C."""
-    if width == 1:
-        return values
-    out = values * width
-    for place in range(width):
-        out[place::width] = values
-    return out

@@ -56,7 +56,7 @@ class Runs:
                 cut, zone = slice(*form.stamp), self.options.zone_minutes
                 told = [times.parse(text[cut], zone) for text in window]
             values = bulk.kept(form, flat, [form.columns[slot] for slot in take.slots])
-            self.gatherer.points.extend(start, count, take.names, values, steps, epochs, told, plan.source)
+            self.gatherer.points.extend(range(start, start + count), take.names, values, steps, epochs, told, plan.source)
         return start + count, bulk.LEAST
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from stream_jobs.extract import forms, names, numbers, plans, prefixes, records, tables, taught, times, wrapped
 from stream_jobs.extract.cleaning import clean
 from stream_jobs.extract.columns import Gatherer
@@ -41,11 +39,11 @@ class Singles:
             context.step, context.started = step, True
             context.epoch = epoch if epoch is not None else context.epoch
         self.gatherer.flush()
-        for place, (name, value) in enumerate(zip(found.names, found.values, strict=True)):
-            short = name[: self.options.name_characters]
-            self.gatherer.points.add(index, place, short, value, context.step, context.epoch, time, "pattern")
-            if not math.isfinite(value):
-                self.teller.non_finite(short, value, index, context.step, time)
+        cut = tuple(name[: self.options.name_characters] for name in found.names)
+        points = self.gatherer.points
+        before = len(points)
+        points.add(index, cut, found.values, context.step, context.epoch, time, "pattern")
+        self.teller.non_finite_points(points, before, index)
         return True
 
     def read(self, line: Line, text: str, index: int) -> bool:

@@ -24,10 +24,12 @@ class Teller:
         self.events = events
 
     def non_finite_points(self, points: Points, before: int, index: int) -> None:
-        """Tell the first NaN or infinity of each metric among the points from `before` on."""
-        for i in range(before, len(points)):
-            if not math.isfinite(points.value[i]):
-                self.non_finite(points.name[i], points.value[i], index, points.step[i], points.time[i])
+        """Tell the first NaN or infinity of each metric of the line `index`, whose values stand from `before` on."""
+        values = points.value[before:]
+        if not all(map(math.isfinite, values)):
+            for name, value in zip(points.names[-1], values, strict=True):
+                if not math.isfinite(value):
+                    self.non_finite(name, value, index, points.steps[-1], points.times[-1])
 
     def happening(
         self, context: Context, plan: Plan, text: str, index: int, time: int | None, step: int | None, epoch: float | None

@@ -73,7 +73,8 @@ def _event(data: bytes, line: int, points: Points, events: Events, name_characte
         elif number == 5 and kind == BYTES and isinstance(value, bytes):
             summaries.append(value)
     time = int(wall * 1000) if 631152000 <= wall < 4102444800 else None
-    index = 0
+    names: list[str] = []
+    values: list[float] = []
     for summary in summaries:
         for number, kind, value in protobuf.fields(summary):
             if number != 1 or kind != BYTES or not isinstance(value, bytes):
@@ -82,11 +83,12 @@ def _event(data: bytes, line: int, points: Points, events: Events, name_characte
             if text is not None:
                 events.add(line, "text", time, text[:_TEXT], {"tag": tag[:name_characters]}, step, None)
             elif scalar is not None and tag:
-                if index < most:
-                    points.add(line, index, tag[:name_characters], scalar, step, None, time, "tfevents")
-                index += 1
-    if index > most:
-        events.add(line, "too_many_points", time, "", {"points": str(index)}, step, None)
+                names.append(tag[:name_characters])
+                values.append(scalar)
+    if names:
+        points.add(line, tuple(names[:most]), values[:most], step, None, time, "tfevents")
+    if len(names) > most:
+        events.add(line, "too_many_points", time, "", {"points": str(len(names))}, step, None)
 
 
 def _value(data: bytes) -> tuple[str, float | None, str | None]:

@@ -154,7 +154,7 @@ def test_a_kill_between_inserts_and_ledger_shows_nothing_before_and_all_once_aft
 
 def ghost(state, lines, options):  # type: ignore[no-untyped-def]  # what lines seem to say to whom their header is unknown
     state, points, events = extract(state, lines, options)
-    points.add(0, 0, "ghost", 1.0, None, None, None, "pairs")
+    points.add(0, ("ghost",), [1.0], None, None, None, "pairs")
     return state, points, events
 
 
@@ -172,7 +172,7 @@ def test_a_cold_extraction_that_was_cut_off_is_never_shown_as_the_warm_one(desk:
 
 def newer(state, lines, options):  # type: ignore[no-untyped-def]  # an extractor of the next version
     state, points, events = extract(state, lines, options)
-    points.name = [f"v2/{name}" for name in points.name]
+    points.names = [tuple(f"v2/{name}" for name in names) for names in points.names]
     return state, points, events
 
 

@@ -54,13 +54,13 @@ def part(lines: Lines, start: int, stop: int) -> Lines:
 
 def keyed(lines: Lines, points: Points, events: Events) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
     """All rows with the byte offset in place of the line's index, so that they compare over any cut."""
+    columns = zip(
+        points.line, points.index, points.name, points.value, points.step, points.epoch, points.time, points.source, strict=True
+    )
     told = [
-        (
-            lines.offsets[points.line[i]], points.index[i], points.name[i], comparable(points.value[i]), points.step[i],
-            comparable(points.epoch[i]), points.time[i], points.source[i],
-        )
-        for i in range(len(points))
-    ]  # fmt: skip
+        (lines.offsets[line], index, name, comparable(value), step, comparable(epoch), time, source)
+        for line, index, name, value, step, epoch, time, source in columns
+    ]
     happened = [
         (
             lines.offsets[events.line[i]], events.index[i], events.kind[i], events.time[i], events.message[i],

@@ -83,14 +83,14 @@ def test_a_token_is_the_same_for_the_same_rows_only() -> None:
 def test_times_are_what_the_line_says_else_what_its_record_says_else_the_arrival() -> None:
     lines = frame(b"a\nb\nc\n", 0)
     points, events = Points(), Events()
-    points.add(0, 0, "x", 1.0, None, None, ARRIVED - 5, "record")
-    points.add(0, 1, "y", 1.0, None, None, None, "record")
-    points.add(1, 0, "x", 1.0, None, None, 1000, "record")
+    points.add(0, ("x", "y"), [1.0, 1.0], None, None, ARRIVED - 5, "record")
+    points.add(1, ("x",), [1.0], None, None, None, "record")
+    points.add(2, ("x",), [1.0], None, None, 1000, "record")
     known, impossible = rows.line_times(lines, points, events, ARRIVED)
     assert impossible == 1
-    columns, _ = rows.of_points("task", "file", 0, 1, lines, points, known | {0: ARRIVED - 5}, [ARRIVED] * 3)
-    assert columns[9] == [ARRIVED - 5, ARRIVED - 5, ARRIVED]
-    assert columns[10] == [True, True, False]
+    columns, _ = rows.of_points("task", "file", 0, 1, lines, points, known | {1: ARRIVED - 7}, [ARRIVED] * 3)
+    assert columns[9] == [ARRIVED - 5, ARRIVED - 5, ARRIVED - 7, ARRIVED]
+    assert columns[10] == [True, True, True, False]
 
 
 @pytest.mark.parametrize("t", [rows.YEAR_2000, ARRIVED + rows.DAY])
@@ -103,8 +103,8 @@ def test_the_edges_of_possible_times_are_possible(t: int) -> None:
 def test_steps_beyond_64_bits_are_absent() -> None:
     lines = frame(b"a\n", 0)
     points = Points()
-    for index, step in enumerate([2**63 - 1, 2**63, -(2**63), -(2**63) - 1, None]):
-        points.add(0, index, "x", 1.0, step, None, None, "pairs")
+    for step in (2**63 - 1, 2**63, -(2**63), -(2**63) - 1, None):
+        points.add(0, ("x",), [1.0], step, None, None, "pairs")
     columns, unfit = rows.of_points("task", "file", 0, 1, lines, points, {}, [ARRIVED] * 5)
     assert columns[7] == [2**63 - 1, None, -(2**63), None, None]
     assert unfit == 2
