@@ -5,7 +5,7 @@ from __future__ import annotations
 from stream_jobs.extract import names
 from stream_jobs.extract.phrase import Phrase
 from stream_jobs.extract.reading import Counter, Span
-from stream_jobs.extract.tokens import COUNTER, NUM, Token
+from stream_jobs.extract.tokens import COUNTER, NUM, WORD, Token
 
 
 class Brackets(Phrase):
@@ -34,7 +34,8 @@ class Brackets(Phrase):
         if "." in self.text[inside.start : inside.end]:
             return False
         word = names.plain(self.words[-1].text) if self.words else ""
-        if close == at + 4 and self.tokens[at + 2].text == "," and self.tokens[at + 3].kind == NUM and at == 0:
+        alone = at == 0 and all(token.kind != WORD for token in self.tokens[close + 1 :])  # a printed list counts nothing
+        if close == at + 4 and self.tokens[at + 2].text == "," and self.tokens[at + 3].kind == NUM and at == 0 and not alone:
             second = self.tokens[at + 3]
             reading.epochs.append(Counter(40, here, None, "[epoch, step]"))
             reading.steps.append(Counter(40, Span(second.start, second.end), None, "[epoch, step]"))
@@ -49,7 +50,7 @@ class Brackets(Phrase):
                 reading.inner = None
             if reading.inner is None:
                 reading.inner = Counter(60, here, total, "")
-        elif at == 0:
+        elif at == 0 and not alone:
             reading.steps.append(Counter(65, here, None, "line start"))
         else:
             return False

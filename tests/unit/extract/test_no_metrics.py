@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.extract.helpers import triples
+from tests.unit.extract.helpers import run, triples
 
 KINDS = {
     "address": "Listening on 10.0.0.1:29500",
@@ -61,3 +61,10 @@ def test_a_learning_rate_before_training_is_a_setting(text: str) -> None:
 
 def test_a_learning_rate_in_training_is_a_metric() -> None:
     assert triples("step 1 loss=0.5\nlr: 0.05")[1:] == [(2, "lr", 0.05, 1, None)]
+
+
+@pytest.mark.parametrize("text", ["[1,2]", "[1,  2000]", "[10]", "[3, 4], [5, 6]"])
+def test_a_list_alone_counts_nothing(text: str) -> None:
+    points, events = run(f"{text}\nloss: 0.5")
+    assert (events.kind, points.step, points.epoch) == ([], [None], [None])
+    assert triples("[1,  2000] loss: 0.5") == [(1, "loss", 0.5, 2000, 1)]
