@@ -33,14 +33,18 @@ class Found:
 
 @dataclasses.dataclass(frozen=True)
 class Pattern:
-    """A glob: the folder that it names without a wildcard, and the parts below; one may be `**`."""
+    """A glob: the folder that it names without a wildcard, and the parts below; one may be `**`.
+
+    A path that ends in `/`, or is a folder when it is parsed, stands for every file below it.
+    """
 
     base: str
     parts: tuple[str, ...]
 
     @classmethod
     def parse(cls, text: str) -> Pattern:
-        parts = os.path.abspath(text).split(os.sep)[1:]
+        below = ["**", "*"] if text.endswith(os.sep) or os.path.isdir(text) else []
+        parts = os.path.abspath(text).split(os.sep)[1:] + below
         fixed = 0
         while fixed < len(parts) - 1 and not _WILD.search(parts[fixed]):
             fixed += 1
@@ -127,6 +131,10 @@ def _walk(folder: str, real: str, parts: tuple[str, ...], problems: dict[str, st
         path = os.path.join(folder, part)
         if rest:
             yield from _walk(path, os.path.realpath(path), rest, problems)
+        elif os.path.isdir(path):
+            problems[path] = (
+                "it is a folder, which it was not at the start: write its path with a / at the end to follow its files"
+            )
         elif os.path.lexists(path):
             yield path, None, 0
         return

@@ -75,7 +75,9 @@ class TaskSettings:
 class FileSettings:
     """Which files, and how they are read."""
 
-    logs: tuple[str, ...] = setting("LOGS", why="log files: paths or globs (** for any depth), comma or newline separated")
+    logs: tuple[str, ...] = setting(
+        "LOGS", why="log files: paths, globs (** for any depth) or folders with a / at the end, comma or newline separated"
+    )
     exclude: tuple[str, ...] = setting(
         "SHIPPER_EXCLUDE", COMPRESSED, why="names (or, with a /, paths) left alone; by default compressed copies"
     )

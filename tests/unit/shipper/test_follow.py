@@ -26,6 +26,30 @@ def test_new_lines_arrive_once_and_half_lines_wait(rig: Rig, tmp_path: pathlib.P
     assert sum(len(d.value) for d in rig.sink.deltas()) == len("one\ntwo\nthree\n")
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_folder_stands_for_every_file_below_it(tmp_path: pathlib.Path, there: bool) -> None:
+    logs = tmp_path / "logs"
+    if there:
+        logs.mkdir()
+    rig = Rig(tmp_path, LOGS=str(logs) if there else f"{logs}/")
+    rig.run()
+    write(logs / "rank-0.log", "one\n")
+    write(logs / "2026" / "any name", "two\n")
+    write(logs / "train.log.gz", "packed\n")
+    rig.run()
+    assert rig.texts() == ["one\n", "two\n"]
+    assert [path.parent for path in rig.checkpoints()] == [logs / ".trainwire"]
+
+
+def test_a_path_that_turns_out_to_be_a_folder_is_told(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+    rig = Rig(tmp_path, LOGS=str(tmp_path / "logs"))
+    rig.run()
+    write(tmp_path / "logs" / "a.log", "one\n")
+    rig.run()
+    assert "write its path with a / at the end" in caplog.text
+    assert rig.texts() == []
+
+
 def test_rename_and_a_new_file_at_the_path(rig: Rig, tmp_path: pathlib.Path) -> None:
     log = tmp_path / "x.log"
     write(log, numbered(1, 100))
