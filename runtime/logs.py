@@ -8,6 +8,8 @@ import logging
 import os
 import sys
 
+from runtime.retry import LogLimiter
+
 
 class JsonFormatter(logging.Formatter):
     """One JSON object a line: time (UTC, ISO 8601), level, logger, message, and the traceback where there is one."""
@@ -22,6 +24,23 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             out["traceback"] = self.formatException(record.exc_info)
         return json.dumps(out, ensure_ascii=False)
+
+
+class Repeats(logging.Filter):
+    """For a handler: of a library that says the same at each try, one record a place of its code in `every` seconds.
+
+    `name`: of the library's top logger; others' records pass. aiokafka said 80 lines a second while the broker was away.
+    """
+
+    def __init__(self, name: str, every: float = 30.0) -> None:
+        super().__init__(name)
+        self._every = every
+        self._places: dict[tuple[str, int], LogLimiter] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not super().filter(record):
+            return True
+        return self._places.setdefault((record.pathname, record.lineno), LogLimiter(self._every)).due(record.created)
 
 
 def setup(program: str, level: str | None = None) -> logging.Logger:

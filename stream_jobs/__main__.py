@@ -31,6 +31,8 @@ def main() -> None:
     log = logs.setup("worker")
     for noisy in ("faust", "mode", "aiokafka", "kafka"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(logs.Repeats("aiokafka"))
     logging.getLogger("clickhouse_connect").setLevel(logging.ERROR)  # each failed request; the sink says it once
     code = EXIT_OK
     try:
@@ -70,12 +72,12 @@ async def _run(settings: Settings, log: logging.Logger) -> int:
     name = f"{socket.gethostname()}:{os.getpid()}"
     ingest = Ingest(sink, metrics, worker=name, size=settings.batch.size, quarantine=settings.quarantine)
     worker = Worker(settings, ingest, health, metrics, Pace(sink, settings.batch.seconds))
+    watch = asyncio.create_task(worker.watch())
     try:
         await worker.app.start()
     except (KafkaError, OSError) as error:
         raise TemporaryError(f"the broker went away while the worker started, start it again: {error}") from error
     log.info("taking %s as group %s", settings.kafka.topic, settings.worker.group)
-    watch = asyncio.create_task(worker.watch())
     while not stop.is_set() and not watch.done() and not worker.app.crashed:
         await asyncio.sleep(0.1)
     if not stop.is_set():

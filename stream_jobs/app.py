@@ -20,6 +20,8 @@ from runtime.metrics import Metrics
 from schemas.topic import MESSAGE_LIMIT
 from stream_jobs.broker import credentials
 from stream_jobs.buffer import App
+from stream_jobs.coordinator import install
+from stream_jobs.group import Group
 from stream_jobs.health import Health
 from stream_jobs.ingest import Ingest
 from stream_jobs.message import Message
@@ -32,6 +34,7 @@ log = logging.getLogger("worker")
 
 SESSION = 10.0  # s: a killed worker's partitions are free after it
 REBALANCE = 20.0  # s: longer than any batch takes while the store answers
+REQUEST = 30.0  # s: longer than the broker may hold a member that joins; Faust's 90 are what a lost answer would cost
 BEAT = 10.0  # s between a worker's own heartbeats in the store
 LOG_APPEND_TIME = 1  # of a message's time stamp: the broker's own clock
 MONTH = 30 * DAY
@@ -40,6 +43,7 @@ COMMIT_EVERY = 1.0  # s: what is acknowledged and not yet committed is read agai
 
 def create(settings: Settings) -> App:
     kafka = settings.kafka
+    install()
     return App(
         settings.worker.group,
         broker=[f"kafka://{address}" for address in kafka.bootstrap],
@@ -54,6 +58,7 @@ def create(settings: Settings) -> App:
         table_standby_replicas=0,
         broker_session_timeout=SESSION,
         broker_rebalance_timeout=REBALANCE,
+        broker_request_timeout=REQUEST,
         broker_heartbeat_interval=3.0,
         broker_commit_interval=COMMIT_EVERY,
         broker_max_poll_records=500,
@@ -74,8 +79,8 @@ class Worker:
         self._pace, self._exit = pace, exit
         self._files = ingest.assignment()
         self._gaps, self._twin, self._stall = Gaps(), Twin(), Stall(settings.worker.stall)
-        self._beginning: dict[Any, int] = {}
         self.app = create(settings)
+        self._group = Group(self.app)
         topic = self.app.topic(settings.kafka.topic, key_serializer="raw", value_serializer="raw")
         self.app.agent(topic, name="store", concurrency=1)(self._consume)
         self.app.on_partitions_assigned.connect(self._on_assigned)
@@ -105,7 +110,7 @@ class Worker:
         self._ingest.process(messages, files)
 
     def _report_gaps(self, messages: list[Message]) -> None:
-        firsts = {tp.partition: offset for tp, offset in self._committed().items()}
+        firsts = {tp.partition: offset for tp, offset in self._group.committed().items()}
         for message in messages:
             missing = self._gaps.seen(message.partition, message.offset, firsts.get(message.partition))
             if missing:
@@ -139,32 +144,33 @@ class Worker:
     async def _on_revoked(self, *_: Any, **__: Any) -> None:
         self._files = self._ingest.assignment()
         self._gaps.forget()
+        self._health.assigned = False
 
     async def watch(self) -> None:
-        """Measure the lag each second and tell the store; end the process when messages wait and nothing is committed."""
+        """Measure the lag each second and tell the store; end the process when it does no work though there is some."""
         told, next_beat = None, 0.0
         while True:
             await asyncio.sleep(1)
-            consumer: Any = self.app.consumer
-            known = self._committed()
-            lag = committed = 0
-            for tp in consumer.assignment():
-                high, done = highwater(consumer, tp), known.get(tp)
-                if high is None:
-                    continue
-                if done is None and tp not in self._beginning:
-                    self._beginning |= await consumer.earliest_offsets(tp)
-                base = done if done is not None else self._beginning.get(tp, high)
-                behind = max(high - base, 0)
-                self._metrics.set("worker_lag_messages", behind, partition=str(tp.partition))
-                lag, committed = lag + behind, committed + base
+            trouble = self._group.trouble()
+            if trouble is not None:
+                self._end(
+                    EXIT_TEMPORARY,
+                    f"group {self._settings.worker.group} gives this worker no partitions ({trouble!r}): ending, to be started "
+                    "again; if it ends so again, see that TRAINWIRE_WORKER_GROUP is no other program's and this user may read it",
+                )
+            behind, committed = await self._group.lag(time.monotonic())
+            for partition, messages in behind.items():
+                self._metrics.set("worker_lag_messages", messages, partition=str(partition))
+            lag = sum(behind.values())
             if time.monotonic() >= next_beat and (told is None or told.done()):
                 next_beat = time.monotonic() + BEAT
                 told = asyncio.create_task(self._beat(committed + lag, committed))
-            if self._stall.stalled(time.monotonic(), lag, committed, self._health.sink.trouble is not None):
+            work = lag if self._health.assigned else max(lag, 1)  # in a rebalance nobody knows how much waits
+            if self._stall.stalled(time.monotonic(), work, committed, self._health.sink.trouble is not None):
+                what = f"{lag} messages wait" if self._health.assigned else "partitions are not given out"
                 self._end(
                     EXIT_TEMPORARY,
-                    f"{lag} messages wait and nothing was committed for {self._stall.seconds:.0f} s: ending, to be started again",
+                    f"{what} and nothing was committed for {self._stall.seconds:.0f} s: ending, to be started again",
                 )
 
     async def _beat(self, high: int, committed: int) -> None:
@@ -173,24 +179,10 @@ class Worker:
         except TrainwireError as error:  # what it means for the process, the next batch will say
             log.warning("the worker's heartbeat was not stored: %s", error)
 
-    def _committed(self) -> dict[Any, int]:
-        """Committed offsets by partition, as far as there are any. Faust has no public way to ask."""
-        consumer: Any = self.app.consumer
-        return {tp: offset for tp, offset in consumer._committed_offset.copy().items() if offset is not None}
-
     def _end(self, code: int, reason: str) -> None:
         log.error("%s", reason)
         logging.shutdown()
         self._exit(code)
-
-
-def highwater(consumer: Any, tp: Any) -> int | None:
-    """The end of a partition as last fetched; None where it is not known, or the partition was taken away this moment."""
-    try:
-        end: int | None = consumer.highwater(tp)
-    except AssertionError:  # aiokafka's word for the latter
-        return None
-    return end
 
 
 def _message(raw: Any) -> Message:

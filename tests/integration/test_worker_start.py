@@ -12,7 +12,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from deploy.local.ports import free_port
-from stream_jobs.app import highwater
+from stream_jobs.group import highwater
 from tests.seed import migrate
 from tests.services.fixtures import Store
 
