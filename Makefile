@@ -35,7 +35,7 @@ demo: setup ## two real training tasks, followed live; CHECK=1 compares all with
 .PHONY: test
 test: setup lint ## set up, then all tests, on a real broker, the real engine and a real browser
 	@tests/browser/install.sh
-	@$(BIN)/pytest -q -n 3 --dist loadfile --ignore tests/kubernetes
+	@$(BIN)/pytest -q -n 3 --dist loadfile --ignore tests/kubernetes --ignore tests/containers
 
 .PHONY: test-unit
 test-unit: .venv/.ready ## the tests that need no service
@@ -55,12 +55,17 @@ rules: .venv/.ready ## take each rule of exactly-once out, in a copy of the tree
 # The engine of a machine without one is started here and ended here; images that no registry gives are made locally.
 DOCKER_STATE ?= $(HOME)/.cache/trainwire/docker
 .PHONY: test-containers
-test-containers: .venv/.ready ## the contracts of broker, store, schema and views, on containers
+test-containers: setup ## the contracts of broker, store, schema and views, on containers, and the images of the programs
 	@set -e; began=0; docker version >/dev/null 2>&1 || began=1; \
 	export $$(deploy/docker/engine.sh $(DOCKER_STATE)) TESTCONTAINERS_RYUK_DISABLED=true TRAINWIRE_TEST_CONTAINERS=1; \
 	[ $$began = 0 ] || trap 'kill $$(cat $(DOCKER_STATE)/docker.pid)' EXIT; \
 	deploy/docker/standin/build.sh $(HOME)/.cache/trainwire; \
-	$(BIN)/pytest -q tests/contract/test_broker.py tests/contract/test_clickhouse_http.py tests/contract/test_schema.py tests/contract/test_views.py
+	deploy/docker/images.sh; \
+	$(BIN)/pytest -q tests/contract/test_broker.py tests/contract/test_clickhouse_http.py tests/contract/test_schema.py tests/contract/test_views.py tests/containers
+
+.PHONY: images
+images: setup ## the images of shipper, worker, gateway and command line, on the Docker Engine at hand
+	@deploy/docker/images.sh
 
 .PHONY: test-kubernetes
 test-kubernetes: setup ## viewers as pods on a real node; the first time it builds one, 15 to 30 minutes
@@ -84,12 +89,12 @@ format: .venv/.ready ## put the code into shape
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
 
 # --- upkeep -----------------------------------------------------------------------------------------------------------
-LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package trainwire --no-header
 .PHONY: lock
 lock: .venv/.ready ## write requirements/*.txt from pyproject.toml: versions and hashes, no addresses
 	@echo 'uv==0.13.9' | $(LOCK) - -o requirements/uv.txt
 	@$(LOCK) pyproject.toml --all-extras $(GROUPS:%=--group %) -o requirements/all.txt
-	@for program in shipper worker gateway local; do $(LOCK) pyproject.toml --extra $$program -c requirements/all.txt -o requirements/$$program.txt; done
+	@for program in shipper worker gateway cli local; do $(LOCK) pyproject.toml --extra $$program -c requirements/all.txt -o requirements/$$program.txt; done
 GROUPS := demo test grafana lint build
 
 .PHONY: docs
