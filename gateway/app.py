@@ -16,6 +16,7 @@ from gateway.page import routes
 from gateway.settings import Settings
 from gateway.shared import Shared
 from gateway.store import Store
+from gateway.viewers.paths import keyed
 from gateway.web import Guard, Prefix, names
 from runtime.metrics import Metrics
 
@@ -61,6 +62,6 @@ def build(settings: Settings, *, further: Iterable[APIRouter] = (), static: Path
     app.include_router(routes.router)
     app.mount("/assets", routes.assets(static), name="assets")
     app.add_middleware(GZipMiddleware, minimum_size=2000, compresslevel=4)
-    app.add_middleware(Guard, names=names(settings.web.host, settings.web.names), metrics=metrics)
+    app.add_middleware(Guard, names=names(settings.web.host, settings.web.names), metrics=metrics, keyed=keyed)
     app.add_middleware(Prefix, prefix=settings.web.base_path)  # outermost: added last
     return app

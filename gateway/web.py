@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -42,10 +43,14 @@ class Prefix:
 
 
 class Guard:
-    """Refuses requests under a foreign host name, and changes that a foreign page asks for; adds headers; counts."""
+    """Refuses requests under a foreign host name, and whatever a foreign page asks for; adds headers; counts.
 
-    def __init__(self, app: ASGIApp, names: frozenset[str], metrics: Metrics) -> None:
-        self.app, self.names, self.metrics = app, names, metrics
+    Foreign are pages of other origins, and tools' pages, which have none. `keyed` tells by the raw path which addresses hold
+    their right in themselves: there, who asks does not matter.
+    """
+
+    def __init__(self, app: ASGIApp, names: frozenset[str], metrics: Metrics, keyed: Callable[[bytes], bool]) -> None:
+        self.app, self.names, self.metrics, self.keyed = app, names, metrics, keyed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -78,11 +83,15 @@ class Guard:
         host = headers.get("host", "")
         if _name(host) not in self.names and not scope["path"].endswith(PROBES):
             return problem(421, f"this gateway is not known as {host[:100]!r}: add the name to TRAINWIRE_GATEWAY_NAMES")
-        if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
-            origin = headers.get("origin")
-            foreign = urlsplit(origin).netloc != host if origin else headers.get("sec-fetch-site", "same-origin") == "cross-site"
-            if foreign:
-                return problem(403, "a page of another origin asked for this change")
+        if self.keyed(scope["raw_path"]):
+            return None
+        origin, from_where = headers.get("origin"), headers.get("sec-fetch-site", "none")
+        navigates = headers.get("sec-fetch-mode") == "navigate" and scope["method"] in ("GET", "HEAD")
+        foreign_origin = (
+            origin is not None and urlsplit(origin).netloc != host and scope["method"] not in ("GET", "HEAD", "OPTIONS")
+        )
+        if foreign_origin or (from_where not in ("same-origin", "none") and not navigates):
+            return problem(403, "a page of another origin asked for this")
         return None
 
 

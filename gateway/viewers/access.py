@@ -9,8 +9,8 @@ from fastapi import Request
 from gateway.api.problems import Problem
 from gateway.viewers.people import People
 from gateway.viewers.rights import Rights, TaskFacts
-from gateway.viewers.viewers import Refused, Viewers
-from gateway.viewers.words import Person
+from gateway.viewers.viewers import Viewers
+from gateway.viewers.words import Person, Refused
 
 
 class PeoplesAccess:

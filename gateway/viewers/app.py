@@ -13,7 +13,7 @@ import httpx
 from fastapi import APIRouter, FastAPI
 
 from gateway.store import Store
-from gateway.viewers import api
+from gateway.viewers import api, pages, tool
 from gateway.viewers.access import PeoplesAccess
 from gateway.viewers.audit import Audit
 from gateway.viewers.launchers.contract import Launcher
@@ -36,7 +36,7 @@ def router(settings: ViewerSettings) -> APIRouter:
     launch, folder = settings.launch, Path(settings.launch.folder)
     registry = Registry.load(further=launch.tools, default=launch.default_tool, grafana=launch.grafana)
     if launch.launcher == "none":
-        registry = Registry([tool for tool in registry.tools.values() if tool.kind == "link"], "page")
+        registry = Registry([one for one in registry.tools.values() if one.kind == "link"], "page")
     rights = Rights.load(settings.people.rights)
     people = People(settings.people, folder)
 
@@ -61,8 +61,8 @@ def router(settings: ViewerSettings) -> APIRouter:
             app.state.viewers, app.state.people, app.state.wall = viewers, people, time.time
             app.state.access = PeoplesAccess(people, viewers)
             app.state.viewer_proxy = Proxy(viewers, passing, (settings.people.user_header, settings.people.groups_header))
-            await viewers.start()
-            sweeping = asyncio.create_task(viewers.run(), name="viewers")
+            await viewers.keeper.start()
+            sweeping = asyncio.create_task(viewers.keeper.run(), name="viewers")
             try:
                 yield
             finally:
@@ -72,7 +72,8 @@ def router(settings: ViewerSettings) -> APIRouter:
                 await asyncio.to_thread(audit.close)
 
     whole = APIRouter(lifespan=life)
-    whole.include_router(api.router)
+    for part in (api, pages, tool):
+        whole.include_router(part.router)
     return whole
 
 

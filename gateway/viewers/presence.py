@@ -1,7 +1,8 @@
 """Who looks at a viewer, and what follows from it. Pure: every method takes `now`, seconds of a clock that never jumps.
 
 Presence is a person. A page in the foreground is one; so is a stream or a download that is open, and a request of somebody who
-has no page open (a script). Requests of somebody whose pages are all in the background are not: tools reload by themselves.
+has no page open (a script). Requests of somebody whose pages are all in the background are not: tools reload by themselves. A
+tool's page does not say whose it is: its requests are nobody's while all pages are in the background.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class _Page:
 
 @dataclasses.dataclass
 class _Stream:
-    user: str
+    user: str | None
     began: float
     counts: bool  # False: the tool's own chatter, or too short yet
 
@@ -143,8 +144,8 @@ class Presence:
             self._closed = now
         return one.looked
 
-    def begin(self, user: str, now: float, *, chatter: bool = False) -> int:
-        """A request through the proxy began; returns its number for `end`."""
+    def begin(self, user: str | None, now: float, *, chatter: bool = False) -> int:
+        """A request through the proxy began (`user` None: of a tool's page); returns its number for `end`."""
         self._next_stream += 1
         self._streams[self._next_stream] = _Stream(user, now, not chatter)
         if not chatter:
@@ -285,8 +286,8 @@ class Presence:
         # A replica that is silent for an idle limit is gone, or so cut off that nobody reaches the viewer through it.
         return [heard for heard in self._others.values() if now - heard.changed < max(self.policy.idle, 60.0)]
 
-    def _asked(self, user: str, now: float) -> None:
-        pages = [page for page in self._pages.values() if page.user == user]
+    def _asked(self, user: str | None, now: float) -> None:
+        pages = [page for page in self._pages.values() if user in (None, page.user)]
         if not pages or any(page.visible for page in pages):
             self._seen = now
             if not pages:

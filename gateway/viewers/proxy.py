@@ -1,5 +1,10 @@
 """Shows a tool through the gateway: HTTP/1.1 and WebSockets, streamed both ways, nothing of the gateway's own handed on.
 
+A tool is not trusted with the gateway either: it may be anybody's image, and what it shows was written by a training. Whatever
+it answers carries a policy (headers.py) that puts it into a sandbox without an origin, in any tab and any frame: its scripts
+reach neither the page around it nor the API, its requests carry no cookie. In a sandbox a page has no storage; a script before
+its own gives it one that lasts as long as the page.
+
 Built on aiohttp and websockets. fastapi-proxy-lib does not hold here: it builds the query string anew, hands the gateway's
 cookies to the tool and knows nothing of prefixes, so that all but its loop had to be written anyway. The target's host and port
 come from the launcher, never from the request; the path goes as the bytes that came.
@@ -9,8 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
-from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
+import re
+from collections.abc import AsyncIterator, Callable, Iterable
+from urllib.parse import unquote_to_bytes
 
 import aiohttp
 import websockets.asyncio.client
@@ -23,25 +29,13 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from yarl import URL
 
 from gateway.api.problems import problem
+from gateway.viewers.headers import HOP, IDENTITY, OURS, incoming, named
+from gateway.viewers.loading import host_in_url
 from gateway.viewers.people import without_ours
 from gateway.viewers.viewer import Viewer
-from gateway.viewers.viewers import Viewers, host_in_url
-from gateway.viewers.words import Person
+from gateway.viewers.viewers import Viewers
 
-# Between neighbours only (RFC 9110, 7.6.1); what a `Connection` header names goes too.
-HOP = {
-    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
-    "transfer-encoding", "upgrade",
-}  # fmt: skip
-# The gateway's business with people, and what proxies before it said.
-OURS = {"host", "cookie", "authorization", "content-length", "expect", "forwarded", "x-real-ip", "x-trainwire-method"}
-IDENTITY = ("x-forwarded-", "x-auth-request-", "x-remote-", "remote-")  # as OIDC proxies name them
-# A tool may not speak for the whole origin.
-NOT_FOR_PEOPLE = {
-    "service-worker-allowed", "clear-site-data", "strict-transport-security", "alt-svc", "x-frame-options",
-    "access-control-allow-origin", "access-control-allow-credentials", "cross-origin-opener-policy",
-    "cross-origin-embedder-policy", "nel", "report-to", "reporting-endpoints", "server", "date",
-}  # fmt: skip
+STORAGE = b"~/storage.js"  # below the tool's own address
 BODYLESS = {"GET", "HEAD", "OPTIONS", "TRACE"}
 LARGEST_PAGE = 4 * 2**20  # bytes of HTML that is mended; TensorBoard's has 200 kB
 LARGEST_HEADER = 64 * 1024  # bytes of one line of a tool's answer
@@ -55,15 +49,16 @@ class Proxy:
         self._viewers, self._client = viewers, client
         self._identity = {name.lower() for name in identity_headers}
 
-    async def http(self, request: Request, viewer: Viewer, rest: bytes, person: Person) -> Response:
-        """`rest`: raw path below `app/`, without a query."""
+    async def http(self, request: Request, viewer: Viewer, rest: bytes, user: str | None) -> Response:
+        """`rest`: raw path below the tool's own address, without a query. `user`: None where a key in the address was enough."""
         if not safe(rest):
             return problem(400, "this path climbs out of the tool's own, or hides what it is")
         condition, prefix = viewer.condition, self._viewers.prefix(viewer)
-        number = viewer.presence.begin(person.user, self._viewers.clock(), chatter=viewer.tool.is_chatter(_shown(rest)))
+        number = viewer.presence.begin(user, self._viewers.clock(), chatter=viewer.tool.is_chatter(_shown(rest)))
+        page = request.method != "HEAD" and "text/html" in request.headers.get("accept", "")
         try:
-            answer = await self._ask(request, viewer, rest, prefix)
-            response = await self._answer(answer, viewer, lambda: viewer.presence.end(number, self._viewers.clock()))
+            answer = await self._ask(request, viewer, rest, prefix, plain=page)
+            response = await self._answer(answer, viewer, page, lambda: viewer.presence.end(number, self._viewers.clock()))
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             viewer.presence.end(number, self._viewers.clock())
             return problem(502, f"{viewer.tool.title} does not answer ({type(error).__name__}): load it again in a moment")
@@ -76,16 +71,17 @@ class Proxy:
             told.append(("content-length", str(len(response.body))))
         own = {request.headers.get("host", ""), f"{condition.host}:{condition.port}"}
         response.raw_headers = [
-            (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in incoming(told, prefix, own)
+            (name.lower().encode("latin-1"), value.encode("latin-1"))
+            for name, value in incoming(told, prefix, own, keyed=user is None)
         ]
         return response
 
-    async def socket(self, socket: WebSocket, viewer: Viewer, rest: bytes, person: Person) -> None:
+    async def socket(self, socket: WebSocket, viewer: Viewer, rest: bytes, user: str | None) -> None:
         """Both ways until one side ends; the other is told the same code."""
         condition, prefix = viewer.condition, self._viewers.prefix(viewer)
         path = _target(viewer, rest, prefix, socket.scope["query_string"]).decode("ascii")
         headers = [(n, v) for n, v in self._handed_on(socket.headers) if not n.startswith("sec-websocket-")]
-        number = viewer.presence.begin(person.user, self._viewers.clock(), chatter=viewer.tool.is_chatter(_shown(rest)))
+        number = viewer.presence.begin(user, self._viewers.clock(), chatter=viewer.tool.is_chatter(_shown(rest)))
         try:
             async with websockets.asyncio.client.connect(
                 f"ws://{condition.host}:{condition.port}{path}",
@@ -109,20 +105,23 @@ class Proxy:
         finally:
             viewer.presence.end(number, self._viewers.clock())
 
-    async def _answer(self, answer: aiohttp.ClientResponse, viewer: Viewer, ended: Callable[[], None]) -> Response:
-        """The answer on its way; a page that is to be mended is read whole first."""
-        small = int(answer.headers.get("content-length", LARGEST_PAGE + 1)) <= LARGEST_PAGE
+    async def _answer(self, answer: aiohttp.ClientResponse, viewer: Viewer, page: bool, ended: Callable[[], None]) -> Response:
+        """The answer on its way; a page is read whole first, and mended."""
         plain = answer.headers.get("content-encoding", "identity") == "identity"
-        if not (viewer.tool.mend and small and plain and answer.headers.get("content-type", "").startswith("text/html")):
-            return _Stream(answer, ended)
-        async with answer:
-            page = await answer.read()
-        for wrong, right in viewer.tool.mend:
-            page = page.replace(wrong.encode(), right.encode())
+        if not (page and plain and answer.headers.get("content-type", "").startswith("text/html")):
+            return _Stream(answer, answer.content.iter_any(), ended)
+        read = b""
+        async for part in answer.content.iter_any():
+            read += part
+            if len(read) > LARGEST_PAGE:
+                return _Stream(answer, _behind(read, answer.content.iter_any()), ended)
+        answer.close()
         ended()
-        return Response(page, answer.status)
+        for wrong, right in viewer.tool.mend:
+            read = read.replace(wrong.encode(), right.encode())
+        return Response(with_storage(read, self._viewers.prefix(viewer)), answer.status)
 
-    async def _ask(self, request: Request, viewer: Viewer, rest: bytes, prefix: str) -> aiohttp.ClientResponse:
+    async def _ask(self, request: Request, viewer: Viewer, rest: bytes, prefix: str, plain: bool) -> aiohttp.ClientResponse:
         condition = viewer.condition
         target = _target(viewer, rest, prefix, request.scope["query_string"]).decode("latin-1")
         headers = self._handed_on(request.headers)
@@ -132,7 +131,7 @@ class Proxy:
             ("x-forwarded-proto", request.url.scheme),
             ("x-forwarded-prefix", prefix),
         ]
-        if viewer.tool.mend and "text/html" in request.headers.get("accept", ""):
+        if plain:
             headers = [(name, value) for name, value in headers if name != "accept-encoding"]  # it is read here
         body = None
         if request.method not in BODYLESS or "content-length" in request.headers or "transfer-encoding" in request.headers:
@@ -144,7 +143,7 @@ class Proxy:
         return await self._client.request(request.method, url, headers=headers, data=body, allow_redirects=False)
 
     def _handed_on(self, headers: Headers) -> list[tuple[str, str]]:
-        dropped = HOP | OURS | self._identity | _named(headers.getlist("connection"))
+        dropped = HOP | OURS | self._identity | named(headers.getlist("connection"))
         kept = [(n, v) for n, v in headers.items() if n not in dropped and not n.startswith(IDENTITY)]
         if cookies := without_ours(headers):
             kept.append(("cookie", cookies))
@@ -154,8 +153,8 @@ class Proxy:
 class _Stream(StreamingResponse):
     """A tool's answer on its way. Its end is told whenever and however it comes, also before the first byte."""
 
-    def __init__(self, answer: aiohttp.ClientResponse, ended: Callable[[], None]) -> None:
-        super().__init__(answer.content.iter_any(), answer.status)
+    def __init__(self, answer: aiohttp.ClientResponse, parts: AsyncIterator[bytes], ended: Callable[[], None]) -> None:
+        super().__init__(parts, answer.status)
         self._answer, self._ended = answer, ended
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -179,49 +178,18 @@ def client() -> aiohttp.ClientSession:
     )
 
 
-def incoming(headers: Iterable[tuple[str, str]], prefix: str, own: set[str]) -> list[tuple[str, str]]:
-    """A tool's response headers as people get them. `own`: names (host:port) under which the tool may speak of itself."""
-    headers = list(headers)
-    dropped = HOP | NOT_FOR_PEOPLE | _named([value for name, value in headers if name.lower() == "connection"])
-    out = []
-    for name, value in headers:
-        lower = name.lower()
-        if lower in dropped:
-            continue
-        if lower in ("location", "content-location"):
-            value = inside(value, prefix, own)
-        elif lower == "set-cookie":
-            value = cookie_inside(value, prefix)
-            if not value:
-                continue
-        out.append((name, value))
-    names = {name.lower() for name, _ in out}
-    if "content-encoding" not in names:
-        out.append(("content-encoding", "identity"))  # the gateway's own compression would hold up streams
-    out.append(("content-security-policy", "frame-ancestors 'self'"))  # beside the tool's own, if any: both hold
-    return out
+def with_storage(page: bytes, prefix: str) -> bytes:
+    """A tool's HTML with our script before all of its own: behind `<head>`, else behind the document type."""
+    script = f'<script src="{prefix}/{STORAGE.decode()}"></script>'.encode()
+    place = re.search(rb"<head(\s[^>]*)?>", page[:65536], re.I) or re.match(rb"\s*<!doctype[^>]*>", page, re.I)
+    end = place.end() if place else 0
+    return page[:end] + script + page[end:]
 
 
-def inside(location: str, prefix: str, own: set[str]) -> str:
-    """An address that the tool gave of itself, as a path below the prefix: scheme and host stay the reader's."""
-    parts = urlsplit(location)
-    if parts.netloc and (parts.netloc not in own or parts.scheme not in ("http", "https", "")):
-        return location
-    if not parts.netloc and not location.startswith("/"):
-        return location  # relative: right as it is
-    path = parts.path or "/"
-    if path != prefix and not path.startswith(prefix + "/"):
-        path = prefix + "/" + path.lstrip("/")
-    return urlunsplit(("", "", path, parts.query, parts.fragment))
-
-
-def cookie_inside(cookie: str, prefix: str) -> str:
-    """A cookie that is sent to this tool only; empty for one that would take a name of the gateway's own."""
-    pair, *attributes = (part.strip() for part in cookie.split(";"))
-    if pair.startswith(("trainwire_", "__Host-", "__Secure-")) or "=" not in pair:
-        return ""
-    kept = [part for part in attributes if part.partition("=")[0].lower() not in ("domain", "path")]
-    return "; ".join([pair, f"Path={prefix}/", *kept])
+async def _behind(read: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield read
+    async for part in rest:
+        yield part
 
 
 def safe(rest: bytes) -> bool:
@@ -235,10 +203,6 @@ def safe(rest: bytes) -> bool:
 def _target(viewer: Viewer, rest: bytes, prefix: str, query: bytes) -> bytes:
     path = (prefix.encode() if viewer.tool.prefix == "keep" else b"") + b"/" + rest
     return path + (b"?" + query if query else b"")
-
-
-def _named(connection: Iterable[str]) -> set[str]:
-    return {name.strip().lower() for value in connection for name in value.split(",")}
 
 
 def _shown(rest: bytes) -> str:

@@ -9,8 +9,11 @@ import secrets
 import time
 from typing import Any, Literal
 
+from runtime.errors import PermanentError
+
 State = Literal["loading", "ready", "releasing", "failed"]
 PolicyKind = Literal["offline", "threshold", "kept"]
+KEY_SIGN = "~"
 
 
 def viewer_id(task_id: str, tool: str) -> str:
@@ -28,12 +31,22 @@ def address(task_id: str, tool: str) -> str:
     return f"/view/{task_id}/{tool}/"
 
 
+def inner(spec: Spec) -> str:
+    """The path of the tool itself, below the gateway's own prefix, without a slash at its end.
+
+    The key in it is the right to ask there: a tool's page runs without an origin (see proxy.py), so that browsers send no cookie
+    of the gateway's along with its requests.
+    """
+    return f"{address(spec.task_id, spec.tool)}app/{KEY_SIGN}{spec.key}"
+
+
 @dataclasses.dataclass(frozen=True)
 class Spec:
     """What was asked for: all that a restarted gateway needs to know of a viewer. Kept with the viewer's own resources."""
 
     id: str
     life: str  # one life of it: a viewer loaded again has another
+    key: str  # in the tool's own address: whoever has it may look, as long as this life lasts
     task_id: str
     tool: str
     owner: str  # the user who asked first
@@ -45,7 +58,8 @@ class Spec:
     @classmethod
     def new(cls, task_id: str, tool: str, owner: str, policy: PolicyKind, cpu: float, memory_mib: int) -> Spec:
         made = time.time_ns() // 1_000_000
-        return cls(viewer_id(task_id, tool), secrets.token_hex(8), task_id, tool, owner, policy, made, cpu, memory_mib)
+        life, key = secrets.token_hex(8), secrets.token_urlsafe(18)
+        return cls(viewer_id(task_id, tool), life, key, task_id, tool, owner, policy, made, cpu, memory_mib)
 
     def text(self) -> str:
         return json.dumps(dataclasses.asdict(self), ensure_ascii=True, separators=(",", ":"))
@@ -71,3 +85,11 @@ class Person:
 
 
 NOBODY = Person("")
+
+
+class Refused(PermanentError):
+    """The person may not have this. `status` as HTTP has it."""
+
+    def __init__(self, status: int, detail: str, wait: float = 0.0) -> None:
+        super().__init__(detail)
+        self.status, self.wait = status, wait

@@ -18,9 +18,10 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 
+from tests.browser.viewing import browser, start, tasks
 from tests.integration.gateway_support import Seeded, seeded
 
-__all__ = ["seeded"]
+__all__ = ["browser", "seeded", "start", "tasks"]
 
 PAGE = Path(__file__).parents[2] / "gateway" / "page"
 PATIENCE = 60.0  # seconds for the page to show something; most of it is what a busy machine takes

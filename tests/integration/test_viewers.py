@@ -360,7 +360,7 @@ def test_a_second_tool_is_fed_from_the_same_rows_and_followed(gateway: Gateway, 
     until(lambda: rows("select count(*), min(value), max(value) from points where rank = 0"), [[50, 2.0, 2.0]])
     page = httpx.get(f"{gateway.url}{viewer['address']}app/", timeout=30)
     assert page.status_code == 200
-    assert f"{viewer['address']}app/task" in page.text, "its links stay below its prefix"
+    assert f"{viewer['address']}app/~" in page.text, "its links stay below its prefix"
 
 
 def test_the_command_line_loads_lists_and_stops(gateway: Gateway, tasks: Tasks) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 import statistics
 import time
@@ -49,6 +50,11 @@ def place(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tu
                 client.command(f"DROP DATABASE {database} SYNC")
 
 
+def unlocked(path: str) -> str:
+    """A tool's own path without the key in it, whatever that is."""
+    return re.sub(r"/app/~[\w-]{24}(?=/|$)", "/app", path)
+
+
 def echoed(inner: str, path: str = "/echo", method: str = "GET", **options: Any) -> dict[str, Any]:
     said: dict[str, Any] = httpx.request(method, f"{inner}{path}", timeout=30, **options).json()
     return said
@@ -66,7 +72,7 @@ def test_nothing_of_the_gateways_own_reaches_the_tool(place: tuple[Gateway, str]
     headers = dict(said["headers"])
     assert headers["x-kept"] == "yes"
     assert headers["cookie"] == "theirs=1"
-    assert headers["x-forwarded-prefix"] == f"{BASE}/view/run:1/stub/app"
+    assert unlocked(headers["x-forwarded-prefix"]) == f"{BASE}/view/run:1/stub/app"
     assert [name for name, _ in said["headers"]].count("host") == 1
     assert said["environment"]["STUB"] == "yes"
     assert not [name for name in said["environment"] if name.startswith("TRAINWIRE")], "nor its environment"
@@ -84,7 +90,8 @@ def test_nothing_of_the_gateways_own_reaches_the_tool(place: tuple[Gateway, str]
 )
 def test_path_and_query_pass_as_the_bytes_that_came(place: tuple[Gateway, str], path: str, seen: str) -> None:
     _, inner = place
-    assert raw(inner, f"GET {httpx.URL(inner).raw_path.decode()}{path} HTTP/1.1")["path"] == f"{BASE}/view/run:1/stub/app{seen}"
+    said = raw(inner, f"GET {httpx.URL(inner).raw_path.decode()}{path} HTTP/1.1")
+    assert unlocked(said["path"]) == f"{BASE}/view/run:1/stub/app{seen}"
 
 
 def raw(inner: str, *lines: str, body: bytes = b"") -> dict[str, Any]:
@@ -136,7 +143,7 @@ def test_no_path_leaves_the_tool(place: tuple[Gateway, str], path: str) -> None:
     answer = raw_answer(inner, f"GET {httpx.URL(inner).raw_path.decode()}{path} HTTP/1.1")
     status = answer.split(b" ")[1]
     if status == b"200":  # a name that only looks like an address: the tool's own
-        assert json.loads(answer.partition(b"\r\n\r\n")[2])["path"].startswith(f"{BASE}/view/run:1/stub/app/")
+        assert json.loads(answer.partition(b"\r\n\r\n")[2])["path"].startswith(f"{BASE}/view/run:1/stub/app/~")
     else:
         assert status in (b"400", b"404"), answer[:200]
 
@@ -159,8 +166,8 @@ def test_redirects_stay_inside_and_cookies_are_the_tools_own(place: tuple[Gatewa
         ("https://example.org/", "https://example.org/"),
     ):
         answer = httpx.get(f"{inner}/redirect", params={"to": to})
-        assert answer.headers["location"] == shown
-    assert answer.headers.get_list("set-cookie") == [f"tool=1; Path={path}/; HttpOnly"]
+        assert unlocked(answer.headers["location"]) == shown
+    assert [unlocked(cookie) for cookie in answer.headers.get_list("set-cookie")] == [f"tool=1; Path={path}/; HttpOnly"]
     assert "service-worker-allowed" not in answer.headers
     without = httpx.get(inner)  # no final slash
     assert (without.status_code, without.headers["location"]) == (307, f"{path}/")
@@ -179,6 +186,25 @@ def test_every_method_passes_and_an_origin_that_is_foreign_does_not(place: tuple
     assert httpx.head(f"{inner}/echo").status_code == 200
     assert httpx.post(f"{inner}/echo", headers={"Origin": "https://evil.example"}).status_code == 403
     assert httpx.get(f"{inner}/echo", headers={"Host": "evil.example"}).status_code == 421
+
+
+def test_the_key_in_a_tools_own_address_is_the_right_to_ask_there_and_nowhere_else(place: tuple[Gateway, str]) -> None:
+    gateway, inner = place
+    own = gateway.url.removesuffix(BASE) + gateway.inner(f"{BASE}/view/run:1/stub/")
+    without_origin = {"Origin": "null", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}  # as its page asks
+    answer = httpx.post(f"{own}echo", headers=without_origin, content=b"body")
+    assert answer.json()["body"] == "body"
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert "access-control-allow-credentials" not in answer.headers
+    assert "allow-same-origin" not in answer.headers["content-security-policy"]
+    asked = {**without_origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-of-a-tool"}
+    assert httpx.options(f"{own}echo", headers=asked).status_code == 204
+    for wrong in (own[:-2] + "/", own.replace("/~", "/~A"), own.replace("run:1", "run:2")):
+        assert httpx.get(f"{wrong}echo", headers=without_origin).status_code == 404
+    for foreign in (f"{inner}/echo", f"{gateway.url}/api/v1/viewers", f"{gateway.url}/view/run:1/stub/live?page=aaaaaaaa"):
+        assert httpx.get(foreign, headers=without_origin).status_code == 403
+    no_slash = httpx.get(own.removesuffix("/"), headers={"Sec-Fetch-Dest": "iframe", "Sec-Fetch-Mode": "navigate"})
+    assert (no_slash.status_code, no_slash.headers["location"]) == (307, httpx.URL(own).path)
 
 
 def test_the_inner_address_typed_into_a_browser_leads_to_the_page_around_it(place: tuple[Gateway, str]) -> None:
@@ -208,7 +234,7 @@ def test_websockets_pass_both_ways_with_subprotocol_and_close_code(place: tuple[
         ) as one:  # type: ignore[list-item]
             assert one.subprotocol == "echo.v1"
             said = json.loads(await one.recv())
-            assert said["path"] == f"{BASE}/view/run:1/socket/app/chat?room=1"
+            assert unlocked(said["path"]) == f"{BASE}/view/run:1/socket/app/chat?room=1"
             assert "secret" not in json.dumps(said["headers"])
             await one.send("text")
             assert await one.recv() == "text"

@@ -14,6 +14,7 @@ from selenium.webdriver.chrome.webdriver import WebDriver
 QUIET = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--window-size=1400,900",
+    "--disable-features=IsolateSandboxedIframes",  # in a process of their own their requests would not be in the log
 )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ async def scenario(folder: Path, tools: str, mode: str, die_at: int) -> dict[str
         viewers = Viewers(
             settings, Registry.load(further=tools), Rights(), launcher, audit, KnownTask, client, Metrics("gateway")  # type: ignore[arg-type]
         )  # fmt: skip
-        await viewers.start()
+        await viewers.keeper.start()
         if mode == "live":
             await viewers.request(ADA, "run-1", "stub")
         for viewer in viewers.all():

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 HOST, PORT, PREFIX = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -72,6 +73,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.end_headers()
         elif path == "/page":
             self.say(200, b"<!doctype html><title>stub</title><h1>stub tool</h1>", "text/html")
+        elif path == "/hostile":
+            self.say(200, (Path(__file__).with_name("hostile.html")).read_bytes(), "text/html")
         else:
             body = {
                 "path": self.path,

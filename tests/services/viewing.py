@@ -116,6 +116,7 @@ class Gateway:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
+        self.base_path = settings.get("base_path", "")
         self._program = program
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("TRAINWIRE_")},
@@ -191,6 +192,15 @@ class Gateway:
     def ask(self, task_id: str, tool: str | None = None, **more: Any) -> httpx.Response:
         body = {"task_id": task_id, **({"tool": tool} if tool else {}), **more}
         return httpx.post(f"{self.url}/api/v1/viewers", json=body, timeout=60)
+
+    def inner(self, address: str, **headers: str) -> str:
+        """The tool's own address, as the page at `address` is told it: its path, with a slash at its end."""
+        url = f"{self.url.removesuffix(self.base_path)}{address}live?page=a-page-that-asks"
+        with httpx.stream("GET", url, headers=headers, timeout=30) as answer:
+            for line in answer.iter_lines():
+                if line.startswith("data:") and (inner := json.loads(line[5:]).get("inner")):
+                    return str(inner)
+        raise AssertionError(f"{address} is not shown")
 
     def viewers(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = httpx.get(f"{self.url}/api/v1/viewers", timeout=30).json()["viewers"]

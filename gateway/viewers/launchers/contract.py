@@ -11,6 +11,7 @@ from gateway.viewers.registry import Tool
 from gateway.viewers.words import Spec
 
 Told = Callable[[str], None]  # takes a sentence for the waiting page: what is being done
+Prefix = Callable[[Spec], str]  # the path under which that viewer's tool is shown, without a slash at its end
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Life:
 class Launcher(Protocol):
     """Raises `TemporaryError` where the same may work later, `PermanentError` where it will not."""
 
-    async def create(self, spec: Spec, tool: Tool, prefix: str, told: Told) -> Spec:
+    async def create(self, spec: Spec, tool: Tool, prefix: Prefix, told: Told) -> Spec:
         """Make what is missing, and take up what a gateway before this one did for it. Returns the spec that holds: of two
         that are made at once, the first one's."""
         ...

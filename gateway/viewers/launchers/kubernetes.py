@@ -21,7 +21,7 @@ from kubernetes_asyncio import client, config
 from kubernetes_asyncio.client.exceptions import ApiException
 
 from gateway.viewers.launchers import pods
-from gateway.viewers.launchers.contract import Condition, Found, Life, Told
+from gateway.viewers.launchers.contract import Condition, Found, Life, Prefix, Told
 from gateway.viewers.launchers.pods import LIFE, MANAGED, NOTE, RELEASING
 from gateway.viewers.presence import Note
 from gateway.viewers.registry import Tool
@@ -59,7 +59,7 @@ class KubernetesLauncher:
 
     # -- the contract ------------------------------------------------------------------------------------------------
 
-    async def create(self, spec: Spec, tool: Tool, prefix: str, told: Told) -> Spec:
+    async def create(self, spec: Spec, tool: Tool, prefix: Prefix, told: Told) -> Spec:
         if not tool.image:
             raise PermanentError(f"{tool.title} has no image, so that it cannot run as a pod: set `image` in its TOML file")
         told("noting the viewer in the cluster")
@@ -78,7 +78,7 @@ class KubernetesLauncher:
             pod = await self._made(
                 self._core.create_namespaced_pod,
                 self._core.read_namespaced_pod,
-                pods.pod(spec, tool, prefix, owner, self._settings),
+                pods.pod(spec, tool, prefix(spec), owner, self._settings),
             )
         if pod.metadata.deletion_timestamp is not None:
             raise TemporaryError("the pod before this one is still going: try again in a moment")

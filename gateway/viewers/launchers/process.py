@@ -24,7 +24,7 @@ from typing import Any
 
 from gateway.store import Store
 from gateway.viewers.feeds.feed import Feed, open_feed
-from gateway.viewers.launchers.contract import Condition, Found, Life, Told
+from gateway.viewers.launchers.contract import Condition, Found, Life, Prefix, Told
 from gateway.viewers.presence import Note
 from gateway.viewers.registry import Tool, fill
 from gateway.viewers.words import Spec
@@ -61,7 +61,7 @@ class ProcessLauncher:
 
     # -- the contract ------------------------------------------------------------------------------------------------
 
-    async def create(self, spec: Spec, tool: Tool, prefix: str, told: Told) -> Spec:
+    async def create(self, spec: Spec, tool: Tool, prefix: Prefix, told: Told) -> Spec:
         place = self.folder / spec.id
         if (kept := self._spec(place)) is not None:
             spec = kept
@@ -70,13 +70,13 @@ class ProcessLauncher:
         self._limits[spec.id] = tool.memory_limit_mib
         if not self._alive(place) and not tool.data_first:
             told(f"starting {tool.title}")
-            self._spawn(place, spec, tool, prefix)
+            self._spawn(place, spec, tool, prefix(spec))
         if tool.feed and not (place / "feed.json").exists():  # beside the tool's own start, which takes seconds
             told("reading the task's rows from the store")
             points = await self._fill(spec, tool)
             told(f"{points:,} points read" if points else "no points yet")
         if tool.data_first and not self._alive(place):
-            self._spawn(place, spec, tool, prefix)
+            self._spawn(place, spec, tool, prefix(spec))
         self._follow(spec, tool)
         return spec
 

@@ -56,7 +56,7 @@ function show(now) {
   }
   const ready = state === "ready";
   if (ready && before !== "ready") {
-    at("frame").src = `app/${query.get("at") || ""}${location.hash}`;
+    at("frame").src = `${now.inner}${query.get("at") || ""}${location.hash}`;
     at("note").textContent = `${now.owner}’s · ready after ${now.ready_after.toFixed(1)} s`;
   }
   if (!ready && before === "ready") at("frame").removeAttribute("src");

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.viewers.api import raw_rest
-from gateway.viewers.proxy import cookie_inside, incoming, inside, safe
+from gateway.viewers.headers import SANDBOX, cookie_inside, incoming, inside
+from gateway.viewers.paths import keyed, rest_of, split
+from gateway.viewers.proxy import safe, with_storage
 
 PREFIX = "/lab/view/run-1/tool/app"
 OWN = {"lab.example", "127.0.0.1:4242"}
@@ -48,13 +49,52 @@ def test_a_tool_does_not_speak_for_the_whole_origin() -> None:
         ("Access-Control-Allow-Origin", "*"),
         ("Content-Security-Policy", "default-src 'self'"),
     ]  # fmt: skip
-    shown = incoming(told, PREFIX, OWN)
-    assert shown == [
+    assert incoming(told, PREFIX, OWN, keyed=False) == [
         ("Content-Type", "text/html"),
         ("Content-Security-Policy", "default-src 'self'"),
         ("content-encoding", "identity"),
-        ("content-security-policy", "frame-ancestors 'self'"),
+        ("content-security-policy", f"{SANDBOX}; frame-ancestors 'self'"),
     ]
+    by_key = incoming(told, PREFIX, OWN, keyed=True)
+    assert ("content-security-policy", SANDBOX) in by_key
+    assert ("Access-Control-Allow-Origin", "*") in by_key
+    assert not [name for name, _ in by_key if name.lower() == "access-control-allow-credentials"]
+
+
+def test_the_sandbox_gives_no_origin() -> None:
+    assert SANDBOX.startswith("sandbox ")
+    assert "allow-same-origin" not in SANDBOX
+    assert "allow-top-navigation" not in SANDBOX
+
+
+@pytest.mark.parametrize(
+    ("raw_path", "key", "rest"),
+    [
+        (b"/lab/view/t/stub/app/~k3y/a%2Fb", "k3y", b"a%2Fb"),
+        (b"/view/t/stub/app/~k3y", "k3y", b""),
+        (b"/view/t/stub/app/a/~k3y/b", None, b"a/~k3y/b"),
+        (b"/view/t/stub/app/%7Ek3y/b", None, b"%7Ek3y/b"),  # neither the guard nor the tool reads another form as a key
+        (b"/api/v1/tasks", None, b""),
+        (b"/view/t/stub/presence", None, b""),
+    ],
+)
+def test_the_key_is_read_from_the_bytes_that_came(raw_path: bytes, key: str | None, rest: bytes) -> None:
+    assert split(rest_of(raw_path)) == (key, rest)
+    assert keyed(raw_path) is (key is not None)
+
+
+@pytest.mark.parametrize(
+    ("page", "mended"),
+    [
+        (b"<!DOCTYPE html><html><head lang=en><script>", b"<!DOCTYPE html><html><head lang=en>SCRIPT<script>"),
+        (b"<!doctype html>\n<title>x</title>", b"<!doctype html>SCRIPT\n<title>x</title>"),
+        (b"<h1>x</h1>", b"SCRIPT<h1>x</h1>"),
+        (b"<!doctype html><header>", b"<!doctype html>SCRIPT<header>"),
+    ],
+)
+def test_storage_comes_before_a_page_s_own_scripts_and_after_its_type(page: bytes, mended: bytes) -> None:
+    script = f'<script src="{PREFIX}/~/storage.js"></script>'.encode()
+    assert with_storage(page, PREFIX) == mended.replace(b"SCRIPT", script)
 
 
 @pytest.mark.parametrize(
@@ -81,4 +121,4 @@ def test_usual_paths_are_not(rest: bytes) -> None:
     ],
 )
 def test_the_rest_of_a_path_is_the_bytes_that_came(path: bytes, rest: bytes) -> None:
-    assert raw_rest(path) == rest
+    assert rest_of(path) == rest
