@@ -12,8 +12,8 @@ import orjson
 from cli.framed import container_of, deltas
 from runtime.errors import PermanentError
 from schemas.framing import CONTAINERS, Container, Lines
+from schemas.patterns import sifted
 from stream_jobs.extract import Options, Points, State, extract
-from stream_jobs.extract.patterns import Pattern, PatternError
 
 _SHOWN = 160  # characters of a line that --explain shows
 
@@ -40,18 +40,17 @@ def _rows(points: Points, numbers: list[int]) -> bytes:
 @click.option("--container", type=click.Choice(CONTAINERS), help="How the file frames its lines [default: by its looks].")
 def command(file: Path, explain: bool, pattern: tuple[str, ...], container: Container | None) -> None:
     """Extract the points of FILE: one JSON object a point, with the 1-based number of its line."""
-    try:
-        patterns = tuple(Pattern.of(text) for text in pattern)
-    except PatternError as error:
-        raise PermanentError(f"--pattern: {error}") from error
+    given, refused = sifted(pattern)
+    if refused:
+        raise PermanentError(f"--pattern {refused[0][0]!r}: {refused[0][1]}")
     data = file.read_bytes()
     kind = container or container_of(file, data)
-    options = Options(container=kind, patterns=patterns)
+    options = Options(container=kind)
     starts = [0]
     while kind != "tfevents" and (end := data.find(b"\n", starts[-1]) + 1) > 0:
         starts.append(end)
     out = click.get_binary_stream("stdout")
-    state, before = State(), 0
+    state, before = State(given=given), 0
     for lines in deltas(data, kind):
         if kind == "tfevents":
             numbers = list(range(before + 1, before + 1 + len(lines.texts)))
@@ -59,16 +58,16 @@ def command(file: Path, explain: bool, pattern: tuple[str, ...], container: Cont
             numbers = [bisect_right(starts, offset) for offset in lines.offsets]
         before += len(lines.texts)
         if explain:
-            _explain(lines, numbers, options)
+            state = _explain(lines, numbers, options, state)
             continue
         state, points, _ = extract(state, lines, options)
         out.write(_rows(points, numbers))
 
 
-def _explain(lines: Lines, numbers: list[int], options: Options) -> None:
+def _explain(lines: Lines, numbers: list[int], options: Options, state: State) -> State:
     from stream_jobs.extract.explain import explain  # only this flag needs it; `parse` starts faster without
 
-    for found in explain(lines, options):
+    for found in explain(lines, options, state):
         text = found.text.strip()
         click.secho(f"{numbers[found.index]:6}  {text[:_SHOWN]}{'…' if len(text) > _SHOWN else ''}", bold=True)
         click.echo(f"        read as: {found.rule}")
@@ -80,3 +79,5 @@ def _explain(lines: Lines, numbers: list[int], options: Options) -> None:
             click.secho(f"        = {name} {_number(value)} (step {step}, epoch {epoch}; {source})", fg="green")
         for i in range(len(events)):
             click.secho(f"        ! {events.kind[i]} {events.message[i][:_SHOWN]} {events.fields[i] or ''}", fg="yellow")
+        state = found.state
+    return state

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import orjson
+
 from schemas.framing import Lines
 from stream_jobs.extract import bulk, numbers, records, tfevents, times
 from stream_jobs.extract.columns import Gatherer
@@ -85,6 +87,8 @@ class Extraction:
         before = len(self.points)
         if records.read_record(texts[start], start, self.points, self.events, *limits):
             self.teller.non_finite_points(self.points, before, start)
+            if texts[start].startswith(records.HEADER) and (said := orjson.loads(texts[start]).get("patterns")) is not None:
+                self.singles.learn(said, start)
         else:
             self.line(texts[start], start)
         return start + 1
@@ -96,7 +100,7 @@ class Extraction:
         when they were last seen.
         """
         contexts, rows, raw = self.state.contexts, self.gatherer.rows, self.gatherer.raw
-        zone, taught_ = self.options.zone_minutes, bool(self.options.patterns)
+        zone, taught_ = self.options.zone_minutes, bool(self.singles.patterns)
         last, before = self.last, self.before
         streak, index = 0, start
         while index < bound:
@@ -160,7 +164,7 @@ class Extraction:
 
     def line(self, text: str, index: int) -> None:
         """One line, whatever it begins with."""
-        if not text or text.isspace() or (self.options.patterns and self.singles.taught(text, index)):
+        if not text or text.isspace() or (self.singles.patterns and self.singles.taught(text, index)):
             return
         self._another(text, index)
 

@@ -24,11 +24,12 @@ class Explanation:
     notes: tuple[str, ...]  # what was found in it and what became of that
     points: Points
     events: Events
+    state: State  # behind the line
 
 
-def explain(lines: Lines, options: Options = DEFAULT) -> Iterator[Explanation]:
+def explain(lines: Lines, options: Options = DEFAULT, state: State | None = None) -> Iterator[Explanation]:
     """Each line with its rows and reasons, read one after the other as `extract` reads them together."""
-    state = State()
+    state = state or State()
     for index, text in enumerate(lines.texts):
         one = Lines([lines.offsets[index]], [lines.ends[index]], [text])
         if lines.records is not None:
@@ -39,7 +40,7 @@ def explain(lines: Lines, options: Options = DEFAULT) -> Iterator[Explanation]:
         state, points, events = extract(state, one, options)
         if set(points.sources) == {"pattern"}:
             rule, notes = "the task's pattern", ()
-        yield Explanation(index, text, rule, notes, points, events)
+        yield Explanation(index, text, rule, notes, points, events, state)
 
 
 def _reason(state: State, text: str, one: Lines) -> tuple[str, tuple[str, ...]]:

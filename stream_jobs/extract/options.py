@@ -1,11 +1,10 @@
-"""What a task's settings say to extraction: immutable, so that the same lines always give the same rows."""
+"""What is said to extraction once for a whole file: immutable, so that the same lines always give the same rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from schemas.framing import Container
-from stream_jobs.extract.patterns import Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +12,6 @@ class Options:
     """`Options()` fits every task that brings nothing of its own."""
 
     container: Container = "plain"
-    patterns: tuple[Pattern, ...] = ()  # the task's own; they are tried before everything but SDK records
     zone_minutes: int = 0  # offset from UTC of time stamps that name no zone; 0: such stamps are read as UTC
     points_per_line: int = 1000  # a longer list is cut there, with an event that says how many there were
     name_characters: int = 256  # a longer metric name is cut there

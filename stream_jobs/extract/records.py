@@ -17,6 +17,7 @@ from stream_jobs.extract import bulk
 from stream_jobs.extract.rows import Events, Points
 
 PREFIX = '{"tw":"'
+HEADER = PREFIX + 'header",'
 NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 EVENT_KINDS = {"header", "progress", "status", "params", "event", "end"}
 _LIMIT = 2**63

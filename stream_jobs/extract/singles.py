@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from schemas.patterns import sifted, usable
 from stream_jobs.extract import forms, names, numbers, plans, prefixes, records, tables, taught, times, wrapped
 from stream_jobs.extract.cleaning import clean
 from stream_jobs.extract.columns import Gatherer
@@ -23,11 +24,19 @@ class Singles:
         self.options = options
         self.gatherer = gatherer
         self.teller = teller
+        self.patterns = usable((*state.given, *state.patterns))
+
+    def learn(self, said: object, index: int) -> None:
+        """Take the patterns that the file's header says; those that are refused are told."""
+        self.state.patterns, refused = sifted(said)
+        self.patterns = usable((*self.state.given, *self.state.patterns))
+        for text, why in refused:
+            self.teller.events.add(index, "pattern_refused", None, why, {"pattern": text})
 
     def taught(self, text: str, index: int) -> bool:
         """Read the text by the task's own patterns, the first that finds something."""
         text = clean(text)
-        found = next((f for f in (taught.read(pattern, text) for pattern in self.options.patterns) if f is not None), None)
+        found = next((f for f in (taught.read(pattern, text) for pattern in self.patterns) if f is not None), None)
         if found is None:
             return False
         prefix = prefixes.peel(text)

@@ -47,11 +47,22 @@ class State:
     damaged: bool = False  # an event file whose rest cannot be trusted
     elided: int = 0  # records too long to be read
     warned: dict[int, None] = field(default_factory=dict)  # checksums of the forms of warnings told already
+    given: tuple[str, ...] = ()  # the task's own patterns, as its shipper sends them: tried before everything but records …
+    patterns: tuple[str, ...] = ()  # … and as the file's header says them: tried next
     hints: list[Any] = field(default_factory=list, compare=False, repr=False)  # forms worth a guess; they change no row
 
     def copy(self) -> State:
         contexts = {key: copy.copy(context) for key, context in self.contexts.items()}
-        return State(contexts, self.non_finite.copy(), self.damaged, self.elided, self.warned.copy(), self.hints)
+        told = self.non_finite.copy(), self.damaged, self.elided, self.warned.copy()
+        return State(contexts, *told, self.given, self.patterns, self.hints)
+
+    def taught(self, given: tuple[str, ...]) -> State:
+        """This state with other patterns of the task's own; the same one where they are the same."""
+        if given == self.given:
+            return self
+        state = self.copy()
+        state.given = given
+        return state
 
     def context(self, stream: str) -> Context:
         """Where this writer stands; the one longest unseen is forgotten when there are too many."""
@@ -66,7 +77,7 @@ class State:
         """At most `STATE_LIMIT` bytes of JSON; what does not fit is forgotten, the oldest writer first."""
         contexts = {key: context.members() for key, context in self.contexts.items()}
         members = {"v": STATE_VERSION, "contexts": contexts, "non_finite": list(self.non_finite), "warned": list(self.warned)}
-        members |= {"damaged": self.damaged, "elided": self.elided}
+        members |= {"damaged": self.damaged, "elided": self.elided, "given": self.given, "patterns": self.patterns}
         while True:
             data = json.dumps(members, separators=(",", ":"), ensure_ascii=False).encode()
             if len(data) <= STATE_LIMIT:
@@ -85,7 +96,8 @@ class State:
                 return cls()
             contexts = {str(key): _context(values) for key, values in members["contexts"].items()}
             non_finite, warned = dict.fromkeys(members["non_finite"]), dict.fromkeys(members["warned"])
-            return cls(contexts, non_finite, members["damaged"], members["elided"], warned)
+            given, patterns = (tuple(map(str, members.get(key, ()))) for key in ("given", "patterns"))
+            return cls(contexts, non_finite, members["damaged"], members["elided"], warned, given, patterns)
         except (ValueError, TypeError, KeyError, AttributeError, IndexError):
             return cls()
 

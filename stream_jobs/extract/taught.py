@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
+from schemas.patterns import FOUND, LINE, Pattern
 from stream_jobs.extract import numbers
-from stream_jobs.extract.patterns import FOUND, LINE, Pattern
 
 
 @dataclass(slots=True)
@@ -24,12 +24,11 @@ class Found:
 
 def read(pattern: Pattern, text: str) -> Found | None:
     """What the pattern finds, or None where it finds no number."""
-    text = text[:LINE]
     found = Found()
     if pattern.regex is None:
         _read_json(pattern, text, found)
     else:
-        for count, match in enumerate(pattern.regex.finditer(text)):
+        for count, match in enumerate(pattern.regex.finditer(text[:LINE])):
             if count == FOUND:
                 break
             _read_match(match, found)

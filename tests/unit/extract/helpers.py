@@ -16,8 +16,8 @@ def lines_of(text: str | bytes, container: str = "plain") -> Lines:
     return frame(data, 0, container)  # type: ignore[arg-type]  # tests name it by a string
 
 
-def run(text: str | bytes, options: Options | None = None, container: str = "plain") -> tuple[Points, Events]:
-    _, points, events = extract(State(), lines_of(text, container), options or Options())
+def run(text: str | bytes, options: Options | None = None, state: State | None = None) -> tuple[Points, Events]:
+    _, points, events = extract(state or State(), lines_of(text), options or Options())
     return points, events
 
 
@@ -26,9 +26,9 @@ def comparable(value: float | None) -> object:
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
-def triples(text: str, options: Options | None = None) -> list[Point]:
+def triples(text: str, state: State | None = None) -> list[Point]:
     """(1-based line, name, value, step, epoch) of every point."""
-    points, _ = run(text, options)
+    points, _ = run(text, state=state)
     rows = zip(points.line, points.name, points.value, points.step, points.epoch, strict=True)
     return [(line + 1, name, comparable(value), step, epoch) for line, name, value, step, epoch in rows]
 

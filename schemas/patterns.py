@@ -4,20 +4,26 @@ A regular expression names what it finds by groups: ``value`` (with ``name``, or
 name), ``step``, ``epoch``. ``json value=path.to.value step=iteration`` takes members of a JSON line instead.
 
 A pattern is refused when it could cost more than linear time: a repeat without a small bound must be of single characters
-none of which may follow it (``[^=]*=`` is fine, ``.*=`` is not), so that there is one way to match it; there are no
-back-references and no looking around. It sees at most `LINE` characters of a line and finds at most `FOUND` matches.
+none of which may follow it (``[^=]*=`` is fine, ``.*=`` is not), so that there is one way to match it; branches and
+optional parts whose first character does not decide are few, and never inside a repeat; there are no back-references and
+no looking around. It sees at most `LINE` characters of a line and finds at most `FOUND` matches: with `WAYS` ways to try
+from each of them, the worst pattern takes some milliseconds for the worst line.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from re import _constants as sre  # type: ignore[attr-defined]  # the parse tree has no public name
 from re import _parser as sre_parser  # type: ignore[attr-defined]
 from typing import Any
 
-LINE = 4096
+LINE = 1024  # characters of a line that a regular expression sees
 FOUND = 100
+MOST = 8  # patterns of a file
+WAYS = 8  # ways to match from one place, over all branches and optional parts that the first character does not decide
 _LENGTH = 1000
 _SMALL = 32  # a repeat up to this often is bounded
 _LATIN = 256  # the characters told apart; beyond them stand four for all spaces, digits, letters and the rest
@@ -57,43 +63,88 @@ class Pattern:
             raise PatternError(f"this is no regular expression: {error}") from error
         if not set(regex.groupindex) - {"name", "step", "epoch"}:
             raise PatternError("a pattern needs a group that finds a number: (?P<value>…) with (?P<name>…), or (?P<loss>…)")
-        _check(list(tree), frozenset(), False)
+        _Check().items(list(tree), frozenset(), False)
         return cls(text, regex)
 
 
-def _check(items: list[Any], follow: frozenset[int], repeated: bool) -> None:
-    """Raise `PatternError` where the items could be matched in more ways than one; `follow`: what may come after them."""
-    kinds = {kind for kind, _ in items}
-    if kinds & {sre.GROUPREF, sre.GROUPREF_EXISTS}:
-        raise PatternError("back-references are refused: their time cannot be bounded")
-    if kinds & {sre.ASSERT, sre.ASSERT_NOT}:
-        raise PatternError("looking ahead or behind is refused; match the text around the number instead")
-    for place, (kind, argument) in enumerate(items):
-        after = _first(items[place + 1 :], follow)
-        if kind is sre.SUBPATTERN:
-            _check(list(argument[3]), after, repeated)
-        elif kind is sre.BRANCH:
-            for branch in argument[1]:
-                _check(list(branch), after, repeated)
-        elif kind in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
-            _check_repeat(argument, after, repeated)
-        elif kind is sre.ATOMIC_GROUP:
-            _check(list(argument), after, repeated)
+@lru_cache(1024)
+def checked(text: str) -> Pattern | str:
+    """The pattern, or why it is refused."""
+    try:
+        return Pattern.of(text)
+    except PatternError as error:
+        return str(error)
 
 
-def _check_repeat(argument: Any, after: frozenset[int], repeated: bool) -> None:
-    least, most, inner = argument
-    inner = list(inner)
-    if most == 1:
-        _check(inner, after, repeated)
-        return
-    single = _single(inner)
-    if single is None:
-        if repeated or most > _SMALL:
-            raise PatternError(f"a repeated group is refused unless it is bounded, such as {{0,{_SMALL}}}, and in no other")
-        _check(inner, _first(inner, frozenset()) | after, True)
-    elif least != most and _folded(single) & _folded(after):
-        raise PatternError("what a repeat matches may also follow it, as in `.*`; say what it stops at, as in `[^=]*=`")
+def sifted(said: object) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+    """(Patterns that can be used, those that cannot with the reason), of a list of texts, or of whatever stands in its place."""
+    if not isinstance(said, list | tuple) or not all(isinstance(text, str) for text in said):
+        return (), [(str(said)[:_LENGTH], "patterns are a list of texts")]
+    refused = [(text[:_LENGTH], why) for text in said[:MOST] if isinstance(why := checked(text), str)]
+    refused += [(text[:_LENGTH], f"a file has at most {MOST} patterns") for text in said[MOST:]]
+    return tuple(text for text in said[:MOST] if isinstance(checked(text), Pattern)), refused
+
+
+def usable(texts: Iterable[str]) -> tuple[Pattern, ...]:
+    """The patterns of texts that were sifted."""
+    return tuple(pattern for pattern in map(checked, texts) if isinstance(pattern, Pattern))
+
+
+class _Check:
+    """Raises `PatternError` where items could be matched in too many ways. `follow` is what may come after them."""
+
+    def __init__(self) -> None:
+        self.ways = 1
+
+    def items(self, items: list[Any], follow: frozenset[int], repeated: bool) -> None:
+        kinds = {kind for kind, _ in items}
+        if kinds & {sre.GROUPREF, sre.GROUPREF_EXISTS}:
+            raise PatternError("back-references are refused: their time cannot be bounded")
+        if kinds & {sre.ASSERT, sre.ASSERT_NOT}:
+            raise PatternError("looking ahead or behind is refused; match the text around the number instead")
+        for place, (kind, argument) in enumerate(items):
+            after = _first(items[place + 1 :], follow)
+            if kind is sre.SUBPATTERN:
+                self.items(list(argument[3]), after, repeated)
+            elif kind is sre.BRANCH:
+                self.branch([list(branch) for branch in argument[1]], after, repeated)
+            elif kind in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+                self.repeat(argument, after, repeated)
+            elif kind is sre.ATOMIC_GROUP:
+                self.items(list(argument), after, repeated)
+
+    def branch(self, branches: list[list[Any]], after: frozenset[int], repeated: bool) -> None:
+        firsts = [_folded(_first(branch, after)) for branch in branches]
+        if len(frozenset().union(*firsts)) != sum(map(len, firsts)):
+            self.undecided(len(branches), repeated)
+        for branch in branches:
+            self.items(branch, after, repeated)
+
+    def repeat(self, argument: Any, after: frozenset[int], repeated: bool) -> None:
+        least, most, inner = argument
+        inner = list(inner)
+        single = _single(inner)
+        if most == 1:
+            if least != most and _folded(_first(inner, frozenset())) & _folded(after):
+                self.undecided(2, repeated)
+            self.items(inner, after, repeated)
+        elif single is None:
+            if repeated or most > _SMALL:
+                raise PatternError(f"a repeated group is refused unless it is bounded, such as {{0,{_SMALL}}}, and in no other")
+            begins = _first(inner, frozenset())
+            if _may_be_empty(inner) or (least != most and _folded(begins) & _folded(after)):
+                raise PatternError("what a repeated group begins with may also follow it, or it may be empty: say where it stops")
+            self.items(inner, begins | after, True)
+        elif least != most and _folded(single) & _folded(after):
+            raise PatternError("what a repeat matches may also follow it, as in `.*`; say what it stops at, as in `[^=]*=`")
+
+    def undecided(self, ways: int, repeated: bool) -> None:
+        self.ways *= ways
+        if repeated or self.ways > WAYS:
+            raise PatternError(
+                "too many ways to match: let the first character of each branch and optional part say which it is, as in"
+                " `l(?:oss|r)` for `(?:loss|lr)`"
+            )
 
 
 def _folded(characters: frozenset[int]) -> frozenset[int]:
