@@ -65,6 +65,7 @@ class Delta:
     elided: bool = False  # value holds only the header of one record over the limit
     source: str = ""  # which shipper
     token: str = ""  # reserved: proof of who may write to the task
+    patterns: tuple[str, ...] = ()  # the task's own, by its operator's setting: `schemas.patterns`
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -133,6 +134,7 @@ def encode(event: Event) -> tuple[bytes, bytes, Headers]:
             "container": event.container,
             "continuation": event.continuation,
             "elided": "1" if event.elided else "",
+            "patterns": json.dumps(event.patterns, ensure_ascii=False) if event.patterns else "",
         }
         value = event.value
     else:
@@ -221,6 +223,7 @@ def _decode(key: bytes | None, value: bytes | None, raw: dict[str, bytes]) -> Ev
         elided=text.get("ce_elided") == "1",
         source=source,
         token=token,
+        patterns=_texts(text, "ce_patterns"),
     )
     if delta.end <= delta.start or (not delta.elided and delta.end - delta.start != len(value)):
         raise Undecodable("wrong-length", f"bytes {delta.start} to {delta.end} were announced, {len(value)} came")
@@ -267,6 +270,14 @@ def _natural(text: dict[str, str], name: str) -> int | None:
     if not (raw.isascii() and raw.isdigit()) or int(raw) >= 2**63:
         raise Undecodable("malformed", f"header {name}={raw[:40]!r} is not a whole number below 2^63")
     return int(raw)
+
+
+def _texts(text: dict[str, str], name: str) -> tuple[str, ...]:
+    found = json.loads(text.get(name) or "[]")
+    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+        raise Undecodable("malformed", f"header {name}={text[name][:40]!r} is not a JSON list of texts")
+    "".join(found).encode()  # JSON can write halves of characters, which no column takes
+    return tuple(found)
 
 
 def _required(text: dict[str, str], name: str) -> int:

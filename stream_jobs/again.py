@@ -82,7 +82,8 @@ class Again:
         return extracted, stored
 
     def span(self, file: FileLedger, known: About, start: int, end: int, state: State, number: int) -> tuple[State, Run]:
-        """Extract the stored lines of [start, end) under revision `number`."""
+        """Extract the stored lines of [start, end) under revision `number`, by the patterns that the task brings now."""
+        state = state.taught(self._archive.given(file.task, file.file_id))
         run = Run(start, end, number)
         delta = Delta(
             known.ref, start, end, file.reading or "-", 0, 0, known.last_arrived, b"", known.container, source=known.source

@@ -15,13 +15,16 @@ from runtime.errors import PermanentError
 from runtime.metrics import Metrics
 from schemas.events import Delta, FileEnd, FileRef, FileState, Heartbeat, Undecodable, decode
 from schemas.framing import frame
+from schemas.patterns import sifted
 from stream_jobs.again import Again
-from stream_jobs.archive import Archive, Files
+from stream_jobs.archive import Archive
 from stream_jobs.batch import Batch
 from stream_jobs.extract import Options, State, extract
+from stream_jobs.files import Files
 from stream_jobs.ledger import End, FileLedger
 from stream_jobs.message import Message
 from stream_jobs.quarantine import Quarantine
+from stream_jobs.recall import Recall
 from stream_jobs.settings import QuarantineSettings
 from stream_jobs.sink import Sink
 
@@ -41,6 +44,8 @@ class Ingest:
         self._reports: list[tuple[str, Message, str, dict[str, str]]] = []
         self._pool = ThreadPoolExecutor(3, thread_name_prefix="insert")
         self.archive = Archive(sink)
+        self._recall = Recall(self.archive)
+        self.step = (0, 0)  # which batch is the last that was begun, and how many of its deltas are placed
         self._again = Again(self.archive, sink, self._pool, self._new_batch)
 
     def assignment(self) -> Files:
@@ -53,6 +58,7 @@ class Ingest:
     def process(self, messages: Sequence[Message], files: Files) -> None:
         """Store a batch. What is acknowledged to the broker afterwards is in the store, whole."""
         began = time.monotonic()
+        self.step = (self.step[0] + 1, 0)
         batch = self._new_batch()
         deltas: dict[tuple[str, str], list[Arrived]] = {}
         ends: list[tuple[Message, FileEnd]] = []
@@ -77,8 +83,10 @@ class Ingest:
         for key, group in deltas.items():
             file = files.get(*key)
             touched[id(file)] = file
+            self._recall.expect(delta for _, delta in group)
             for message, delta in _in_order(group):
                 batch = self._place(file, delta, message, files, batch)
+                self.step = (self.step[0], self.step[1] + 1)
                 if batch.size >= self._size:
                     batch = self._flush(batch)
         for message, end in ends:
@@ -106,7 +114,7 @@ class Ingest:
         said = Heartbeat(PIPELINE, self._worker, self._worker.partition(":")[0], _now(), interval, (state,))
         batch = self._new_batch()
         batch.add_heartbeat(said, [state.file.file_id], said.time)
-        self._flush(batch)
+        batch.insert(self._sink, self._pool)
 
     # --- one message
 
@@ -158,7 +166,7 @@ class Ingest:
             return batch
         if file.pending and file.touches(delta.start, delta.end) and file.recent.get(delta.end) != delta.crc_end:
             batch = self._flush(batch)  # the store is asked about lines that are in this very batch
-        placement = file.place(delta, self.archive)
+        placement = file.place(delta, self._recall)
         if placement.dropped:
             self._metrics.inc("worker_repeats_total", kind=placement.dropped)
             kept = [*placement.store, *([placement.fork] if placement.fork else [])]
@@ -205,6 +213,7 @@ class Ingest:
     def _store(self, file: FileLedger, delta: Delta, message: Message, batch: Batch) -> None:
         began = time.monotonic()
         run, before = file.open(delta.start)
+        before = before.taught(self._patterns(file, delta, message, batch))
         try:
             lines = frame(delta.value, delta.start, delta.container, continuation=delta.continuation)
             if delta.elided and lines.ends:
@@ -230,6 +239,19 @@ class Ingest:
         file.extend(run, delta.end, len(lines.offsets), delta.crc_end, delta.reading, after)
         file.pending = True
 
+    def _patterns(self, file: FileLedger, delta: Delta, message: Message, batch: Batch) -> tuple[str, ...]:
+        """The patterns that came with a delta and can be used; the others are told, once for a file that this worker holds."""
+        if not delta.patterns:
+            return ()
+        good, refused = sifted(delta.patterns)
+        if refused and delta.patterns != file.patterns:
+            text = "; ".join(f"{pattern!r}: {why}" for pattern, why in refused)
+            log.warning("task %s: patterns of its shipper are refused: %s", file.task, text[:300])
+            where = (file.file_id, delta.start, delta.time, message.arrived)
+            batch.add_event(file.task, "pattern_refused", *where, rank=delta.file.rank, message=text[:1000])
+        file.patterns = delta.patterns
+        return good
+
     def _is_refused(self, file: FileLedger, delta: Delta) -> bool:
         if not file.refused and not file.runs and delta.start > 0 and not file.parent:
             file.refused = self.archive.refused(delta)
@@ -244,6 +266,7 @@ class Ingest:
         """Insert what was gathered; a new, empty batch."""
         if not batch.empty:
             batch.insert(self._sink, self._pool)
+            self._recall.forget()
         return self._new_batch()
 
 

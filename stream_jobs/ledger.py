@@ -100,6 +100,7 @@ class FileLedger:
     parent: str = ""
     parent_end: int = 0
     refused: bool = False  # its header names another task
+    patterns: tuple[str, ...] = ()  # as its shipper sent them last
     pending: bool = False  # holds placements that are not inserted yet
     unhealable: set[int] = field(default_factory=set)  # starts of cold runs whose lines cannot be read again
 

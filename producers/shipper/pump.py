@@ -132,7 +132,8 @@ class Pump:
             if not tail.named and self._copies.must_wait(item, now):
                 item.next_read = now + HELD
                 return False
-            got = tail.next(read, final=final, time=round(self._wall() * 1000), source=self._settings.source)
+            now_ms, task = round(self._wall() * 1000), self._settings.task
+            got = tail.next(read, final=final, time=now_ms, source=self._settings.source, patterns=task.patterns)
         except Changed:
             follower.begin_again(item, "rewritten", now)
             return False

@@ -10,6 +10,7 @@ from typing import Literal
 
 from runtime.settings import KafkaSettings, setting
 from schemas.framing import LINE_LIMIT, RECORD_LIMIT
+from schemas.patterns import sifted
 from schemas.topic import TASK_ID_RULE, is_task_id
 
 ContainerSetting = Literal["auto", "plain", "cri", "tfevents"]
@@ -28,6 +29,14 @@ def _pattern(text: str) -> re.Pattern[str]:
     if unknown := sorted(set(pattern.groupindex) - {"task", "rank", "attempt"}):
         raise ValueError(f"groups may be task, rank and attempt, not {', '.join(unknown)}")
     return pattern
+
+
+def _patterns(text: str) -> tuple[str, ...]:
+    given = tuple(line.strip() for line in text.splitlines() if line.strip())
+    _, refused = sifted(given)
+    if refused:
+        raise ValueError(f"{refused[0][0]!r}: {refused[0][1]}")
+    return given
 
 
 def _container(text: str) -> ContainerSetting:
@@ -62,6 +71,12 @@ class TaskSettings:
     start_id: str = setting("START_ID", "", why="id of this start of the process, for files that do not say it in their header")
     attempt: int | None = setting("ATTEMPT", None, parse=_natural, why="attempt number, from 1, where the environment has one")
     rank: int = setting("RANK", 0, parse=_natural, why="rank of the process that writes, for files that do not say it")
+    patterns: tuple[str, ...] = setting(
+        "TASK_PATTERNS",
+        (),
+        parse=_patterns,
+        why="how to read lines that the rules cannot, one pattern a line: `loss~(?P<loss>[0-9.]+)`; see `trainwirectl parse`",
+    )
     world_size: int | None = setting("WORLD_SIZE", None, parse=_natural, why="number of ranks of the task")
 
     def __post_init__(self) -> None:

@@ -108,7 +108,9 @@ class Tail:
             raise Changed
         self.head = head
 
-    def next(self, read: Read, *, final: bool, time: int, source: str) -> tuple[Pending, bytes] | None:
+    def next(
+        self, read: Read, *, final: bool, time: int, source: str, patterns: tuple[str, ...] = ()
+    ) -> tuple[Pending, bytes] | None:
         """The next delta and its first line, not yet part of `sent`; None when no line is complete.
 
         `final`: no more bytes will come. Raises `Changed`, `ValueError` for a damaged container, `OSError`.
@@ -166,6 +168,7 @@ class Tail:
             continuation=self.sent.continuation,
             elided=cut.elided,
             source=source,
+            patterns=patterns,
         )
         self.container = container
         first_line = value if container == "tfevents" else value.partition(b"\n")[0]

@@ -14,8 +14,8 @@ import stream_jobs.ingest
 import stream_jobs.ledger
 from schemas.events import FileRef
 from stream_jobs.again import Again
-from stream_jobs.archive import Files
 from stream_jobs.extract import extract
+from stream_jobs.files import Files
 from tests.integration.worker_support import Csv, Desk, Killed, desk, rows, still
 
 __all__ = ["desk", "still"]
@@ -44,6 +44,20 @@ def test_what_is_delivered_again_is_dropped_by_the_same_worker_and_by_the_next(d
     assert (desk.raw("points"), desk.raw("log_lines")) == stored
     assert first.metrics.value("worker_repeats_total", kind="redelivered") == len(messages) - 3
     assert second.metrics.value("worker_repeats_total", kind="redelivered") == 8
+
+
+def test_a_batch_that_comes_again_costs_a_few_questions_and_not_one_a_message(desk: Desk) -> None:
+    files = [Csv(rows(150), file_id=name) for name in ("a", "b")]
+    messages = desk.messages([delta for pair in zip(*(file.deltas(1) for file in files), strict=True) for delta in pair])
+    desk.worker().take(*messages)
+    again, rest = desk.worker(), desk.worker(size=100)
+    again.take(*messages)
+    assert again.sink.questions < 10
+    assert again.metrics.value("worker_repeats_total", kind="redelivered") == len(messages)
+    more = [Csv(rows(200), file_id=name) for name in ("a", "b")]
+    rest.take(*messages[200:], *desk.messages([delta for file in more for delta in file.deltas(4, "B", first=80)]))
+    assert rest.metrics.value("worker_repeats_total", kind="unverified") == 0
+    assert desk.shows(*more)
 
 
 @pytest.mark.parametrize("seed", range(4))

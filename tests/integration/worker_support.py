@@ -18,7 +18,7 @@ from runtime.settings import Secret, StoreSettings
 from schemas.events import Delta, Event, FileRef, encode
 from schemas.migrations import Layout
 from schemas.migrations import Store as Migrations
-from stream_jobs.archive import Files
+from stream_jobs.files import Files
 from stream_jobs.ingest import Ingest
 from stream_jobs.message import Message
 from stream_jobs.settings import QuarantineSettings
@@ -78,9 +78,16 @@ class Killed(BaseException):
 
 
 class DyingSink(Sink):
-    """Ends the process before or after its first insert of rows into a table; the order of inserts is the product's."""
+    """Ends the process before or after its first insert of rows into a table; the order of inserts is the product's.
+
+    It counts questions to the store."""
 
     dies: tuple[str, str] | None = None  # ("before" | "after", table)
+    questions = 0
+
+    def query(self, sql: str, parameters: dict[str, Any]) -> Sequence[Sequence[Any]]:
+        self.questions += 1
+        return super().query(sql, parameters)
 
     def insert(self, table: str, columns: list[list[Any]], token: str) -> list[int]:
         if columns[0] and self.dies == ("before", table):
