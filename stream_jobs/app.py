@@ -28,7 +28,7 @@ from stream_jobs.message import Message
 from stream_jobs.pace import Pace
 from stream_jobs.rows import DAY
 from stream_jobs.settings import Settings
-from stream_jobs.watchdog import Gaps, Stall, Twin
+from stream_jobs.watchdog import Gaps, Stall, Steps, Twin
 
 log = logging.getLogger("worker")
 
@@ -78,7 +78,7 @@ class Worker:
         self._settings, self._ingest, self._health, self._metrics = settings, ingest, health, metrics
         self._pace, self._exit = pace, exit
         self._files = ingest.assignment()
-        self._gaps, self._twin, self._stall = Gaps(), Twin(), Stall(settings.worker.stall)
+        self._gaps, self._twin, self._stall, self._steps = Gaps(), Twin(), Stall(settings.worker.stall), Steps()
         self.app = create(settings)
         self._group = Group(self.app)
         topic = self.app.topic(settings.kafka.topic, key_serializer="raw", value_serializer="raw")
@@ -166,7 +166,8 @@ class Worker:
                 next_beat = time.monotonic() + BEAT
                 told = asyncio.create_task(self._beat(committed + lag, committed))
             work = lag if self._health.assigned else max(lag, 1)  # in a rebalance nobody knows how much waits
-            if self._stall.stalled(time.monotonic(), work, committed, self._health.sink.trouble is not None):
+            excused = self._steps.go_on(self._ingest.step) or self._health.sink.trouble is not None
+            if self._stall.stalled(time.monotonic(), work, committed, excused):
                 what = f"{lag} messages wait" if self._health.assigned else "partitions are not given out"
                 self._end(
                     EXIT_TEMPORARY,

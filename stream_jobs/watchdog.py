@@ -18,10 +18,25 @@ class Stall:
     _since: float | None = None
 
     def stalled(self, now: float, lag: int, committed: int, excused: bool) -> bool:
-        """`lag`: messages behind; `committed`: sum of committed offsets; `excused`: a temporary error is being retried."""
+        """`lag`: messages behind; `committed`: sum of committed offsets; `excused`: work goes on, or a store is waited for."""
         if lag <= 0 or excused or committed != self._committed or self._since is None:
             self._committed, self._since = committed, now
         return now - self._since >= self.seconds
+
+
+@dataclass(slots=True)
+class Steps:
+    """A batch that is slow, and goes on: nothing is committed before its end, and a restart would begin it anew.
+
+    Only a batch that was there at the last look already counts: one that begins says nothing of what becomes of batches.
+    """
+
+    _last: tuple[int, int] = (0, 0)
+
+    def go_on(self, step: tuple[int, int]) -> bool:
+        """`step`: (which batch, how much of it is done); asked once a second."""
+        last, self._last = self._last, step
+        return step[0] == last[0] and step[1] > last[1]
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from stream_jobs.quarantine import Quarantine
 from stream_jobs.settings import QuarantineSettings
-from stream_jobs.watchdog import Gaps, Stall, Twin
+from stream_jobs.watchdog import Gaps, Stall, Steps, Twin
 
 
 def test_a_stall_is_a_minute_with_messages_waiting_and_nothing_committed() -> None:
@@ -18,6 +18,12 @@ def test_no_stall_while_something_moves_nothing_waits_or_a_store_is_away() -> No
         stall.stalled(0, 5, 100, False)
         assert not stall.stalled(59, lag, committed, excused)
         assert not stall.stalled(118, 5, committed, False)
+
+
+def test_a_batch_goes_on_while_it_gets_on_and_many_batches_are_no_excuse() -> None:
+    steps = Steps()
+    assert [steps.go_on(step) for step in ((1, 5), (1, 9), (1, 9), (1, 10))] == [False, True, False, True]
+    assert not any(steps.go_on((batch, 3)) for batch in range(2, 9))
 
 
 def test_twins_are_known_by_many_rebalances_in_a_short_time() -> None:
