@@ -33,6 +33,7 @@ def init(
     start_id: Optional[str] = None,
     owner: Optional[str] = None,
     project: Optional[str] = None,
+    framework: Optional[str] = None,
     params: Any = None,
     flush_seconds: float = FLUSH_SECONDS,
     max_file_bytes: int = MAX_FILE_BYTES,
@@ -41,9 +42,9 @@ def init(
     """Begin to record this process as a rank of a task.
 
     What is not given comes from TRAINWIRE_TASK_ID, _NAME, _LOG_DIR, _RANK, _WORLD_SIZE, _ATTEMPT, _START_ID, _OWNER, _PROJECT,
-    then (rank, world size, attempt) from torchrun, Slurm or JobSet. `name` is free text; `dir` defaults to ./trainwire-logs;
-    attempts count from 1. A file ends at `max_file_bytes` and the next begins; `buffer_bytes` is the most that is held while
-    the disk takes nothing.
+    _FRAMEWORK, then (rank, world size, attempt) from torchrun, Slurm or JobSet. The framework is else the one that was imported
+    before. `name` is free text; `dir` defaults to ./trainwire-logs; attempts count from 1. A file ends at `max_file_bytes` and
+    the next begins; `buffer_bytes` is the most that is held while the disk takes nothing.
 
     Raises ValueError for a task id or another argument that is not allowed. A disk that cannot be written raises nothing, here
     or later: stderr says it once, and the training goes on.
@@ -59,6 +60,7 @@ def init(
         start_id=start_id,
         owner=owner,
         project=project,
+        framework=framework,
         params=params,
         flush_seconds=flush_seconds,
         max_file_bytes=max_file_bytes,

@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--start-id", metavar="ID", help="names this start of the process (TRAINWIRE_START_ID)")
     group.add_argument("--owner", help="whose task it is (TRAINWIRE_OWNER)")
     group.add_argument("--project", help="what it belongs to (TRAINWIRE_PROJECT)")
+    group.add_argument("--framework", help="what it trains with: lightning, xgboost, … (TRAINWIRE_FRAMEWORK)")
 
     run = verbs.add_parser(
         "run",
@@ -85,6 +86,7 @@ def _identity(options: argparse.Namespace) -> Identity:
         world_size=options.world_size,
         owner=options.owner,
         project=options.project,
+        framework=options.framework,
     )
 
 

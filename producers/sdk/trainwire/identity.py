@@ -34,6 +34,7 @@ class Identity:
     name: Optional[str] = None
     owner: Optional[str] = None
     project: Optional[str] = None
+    framework: Optional[str] = None
     explicit: Tuple[Tuple[str, str], ...] = ()  # what arguments and TRAINWIRE_* said, as environment for a child process
 
     def stem(self) -> str:
@@ -61,6 +62,7 @@ def resolve(
     world_size: Optional[int] = None,
     owner: Optional[str] = None,
     project: Optional[str] = None,
+    framework: Optional[str] = None,
 ) -> Identity:
     """The identity of this process. Raises ValueError, saying what is allowed, for a wrong argument or TRAINWIRE_* variable."""
     task = task_id if task_id is not None else environ.get("TRAINWIRE_TASK_ID") or None
@@ -74,7 +76,12 @@ def resolve(
         "TRAINWIRE_WORLD_SIZE": _own_number(environ, "TRAINWIRE_WORLD_SIZE", world_size, least=1),
     }
     given.update({key: str(value) for key, value in number.items() if value is not None})
-    words = {"TRAINWIRE_NAME": name, "TRAINWIRE_OWNER": owner, "TRAINWIRE_PROJECT": project}
+    words = {
+        "TRAINWIRE_NAME": name,
+        "TRAINWIRE_OWNER": owner,
+        "TRAINWIRE_PROJECT": project,
+        "TRAINWIRE_FRAMEWORK": framework,
+    }
     texts = {key: value if value is not None else environ.get(key) or None for key, value in words.items()}
     given.update({key: str(value) for key, value in texts.items() if value is not None})
 
@@ -95,6 +102,7 @@ def resolve(
         name=texts["TRAINWIRE_NAME"],
         owner=texts["TRAINWIRE_OWNER"],
         project=texts["TRAINWIRE_PROJECT"],
+        framework=texts["TRAINWIRE_FRAMEWORK"],
         explicit=tuple(sorted(given.items())),
     )
 

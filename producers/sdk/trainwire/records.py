@@ -54,6 +54,7 @@ def header(
         record["command"] = _head([shorten(word, MAX_WORD) for word in command])
     _put_text(record, "owner", identity.owner)
     _put_text(record, "project", identity.project)
+    _put_text(record, "framework", identity.framework)
     return _line(record)
 
 

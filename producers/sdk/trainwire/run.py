@@ -6,6 +6,7 @@ a kind on stderr. Only `init` raises, ValueError, before the training starts.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import socket
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Type
 
+from trainwire import framework as frameworks
 from trainwire import life, records
 from trainwire.identity import Identity, resolve
 from trainwire.writer import Writer
@@ -204,7 +206,7 @@ class Run:
     def _header(self, uuid: str, number: int, before: Optional[str]) -> str:
         return records.header(
             int(time.time() * 1000) if before else self._began,  # not later than the records that follow it
-            self.identity,
+            dataclasses.replace(self.identity, framework=self.identity.framework or frameworks.imported(sys.modules)),
             uuid=uuid,
             host=socket.gethostname(),
             pid=os.getpid(),
@@ -259,6 +261,7 @@ def start(
     start_id: Optional[str] = None,
     owner: Optional[str] = None,
     project: Optional[str] = None,
+    framework: Optional[str] = None,
     params: Any = None,
     flush_seconds: float = FLUSH_SECONDS,
     max_file_bytes: int = MAX_FILE_BYTES,
@@ -277,6 +280,7 @@ def start(
         world_size=world_size,
         owner=owner,
         project=project,
+        framework=framework,
     )
     folder = Path(dir or os.environ.get("TRAINWIRE_LOG_DIR") or DEFAULT_DIR).absolute()
     run = Run(identity, folder, flush_seconds=flush_seconds, max_file_bytes=max_file_bytes, buffer_bytes=buffer_bytes)

@@ -29,7 +29,7 @@ HEADERS: list[dict[str, Any]] = [
         "mode": "sdk",
     },
     {
-        "identity": Identity("team.a:resnet_7", "pod-6b1f", 2, 3, 8, 'Résumé 学習 №7 "final"', "ada", "vision"),
+        "identity": Identity("team.a:resnet_7", "pod-6b1f", 2, 3, 8, 'Résumé 学習 №7 "final"', "ada", "vision", "lightning"),
         "uuid": NEXT,
         "host": "node-3",
         "pid": 4712,

@@ -48,7 +48,9 @@ def wait_for(condition: Any, seconds: float = 20.0) -> None:
 
 def test_a_whole_run(tmp_path: Path) -> None:
     began = int(time.time() * 1000)
-    with trainwire.init("t-1", name="Müller 雪", dir=str(tmp_path), attempt=2, rank=1, world_size=4, params={"lr": 0.1}) as run:
+    with trainwire.init(
+        "t-1", name="Müller 雪", framework="keras", dir=str(tmp_path), attempt=2, rank=1, world_size=4, params={"lr": 0.1}
+    ) as run:
         run.log({"loss": 0.5}, step=1, epoch=0)
         run.log({"loss": math.nan, "acc": {"top1": 1}}, step=2)
         run.progress(2, 10, "step")
@@ -75,6 +77,7 @@ def test_a_whole_run(tmp_path: Path) -> None:
         "file": 1,
         "sdk": trainwire.__version__,
         "mode": "sdk",
+        "framework": "keras",
     }
     assert written == [
         {"tw": "status", "status": "running"},
