@@ -26,10 +26,11 @@ INTERFACE = names(
     "client_protocol_version wait_end_of_query buffer_size quota_key stacktrace role enable_http_compression "
     "http_response_headers"
 )
-# How clickhouse-go opens each connection. The engine in a process writes Native at revision 0 only, and a client that is
-# told a higher one expects blocks with more in them.
+# How clickhouse-go opens each connection. The engine in a process writes Native at revision 0 only, so that is the revision that
+# it is told, and all blocks behind this answer are read as such. The answer itself is read at the client's own revision.
 GREETING = b"SELECT displayName(), version(), revision(), timezone()"
 GREETING_AT_REVISION_0 = GREETING.replace(b"revision()", b"toUInt32(0) AS `revision()`")
+CUSTOM_SERIALIZATION = 54_454  # the revision from which on each column says whether it is serialized in a way of its own
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +110,7 @@ def query(arguments: dict[str, str], headers: Message, body: bytes, *, user: str
     sql = sql + b"\n" + body if sql and body else sql or body
     viewer, session = user != "writer", arguments.get("session_id")
     return Query(
-        sql=GREETING_AT_REVISION_0 if sql.strip().rstrip(b";") == GREETING else sql,
+        sql=_greeting(arguments) if sql.strip().rstrip(b";") == GREETING else sql,
         settings={k: v for k, v in arguments.items() if k not in INTERFACE and not k.startswith("param_")},
         params={k.removeprefix("param_"): v for k, v in arguments.items() if k.startswith("param_")},
         database=arguments.get("database") or headers.get("X-ClickHouse-Database") or "",
@@ -121,6 +122,24 @@ def query(arguments: dict[str, str], headers: Message, body: bytes, *, user: str
         session_timeout=_number(arguments, "session_timeout", SESSION_TIMEOUT),
         session_check=arguments.get("session_check") in YES,
     )
+
+
+def _greeting(arguments: Mapping[str, str]) -> bytes:
+    """The greeting's query; where Native is wanted at a revision, one that makes the bytes of that block itself.
+
+    A block is its info (not an overflow, no bucket), the numbers of columns and rows, then name, type and data of each column;
+    texts are shorter than 128 bytes, so their length is one byte.
+    """
+    revision = _number(arguments, "client_protocol_version", 0)
+    if revision == 0 or arguments.get("default_format") != "Native":
+        return GREETING_AT_REVISION_0
+    custom = b"\0" if revision >= CUSTOM_SERIALIZATION else b""
+    parts = ["unhex('010002ffffffff000401')"]
+    for name, kind in (("displayName()", "String"), ("version()", "String"), ("revision()", "UInt32"), ("timezone()", "String")):
+        head = bytes([len(name)]) + name.encode() + bytes([len(kind)]) + kind.encode() + custom
+        parts.append(f"unhex('{head.hex()}')")
+        parts.append(f"char(length({name})), {name}" if kind == "String" else "unhex('00000000')")
+    return f"SELECT concat({', '.join(parts)}) FORMAT RawBLOB".encode()
 
 
 def _form_fields(headers: Message, body: bytes) -> dict[str, str]:

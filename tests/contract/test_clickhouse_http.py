@@ -552,17 +552,48 @@ def test_query_id_comes_back(raw: Raw) -> None:
     assert raw.answer.headers["X-Injected"] is None
 
 
-def test_clickhouse_go_opens_a_connection(raw: Raw) -> None:
-    """Grafana's data source opens each connection with this greeting, and reads Native at the revision that it is told."""
+def native_row(body: bytes, revision: int) -> dict[str, str | int]:
+    """The only row of a Native block of texts and UInt32, read as clickhouse-go reads it at that revision of the protocol."""
+    position = 0
+
+    def take(size: int) -> bytes:
+        nonlocal position
+        position += size
+        assert position <= len(body)
+        return body[position - size : position]
+
+    def text() -> str:
+        return take(take(1)[0]).decode()
+
+    if revision:
+        assert take(8) == b"\x01\x00\x02\xff\xff\xff\xff\x00"  # not an overflow, no bucket
+    columns, rows = take(2)
+    assert rows == 1
+    found: dict[str, str | int] = {}
+    for _ in range(columns):
+        name, kind = text(), text()
+        if revision >= 54_454:
+            assert take(1) == b"\0"  # serialized as usual
+        found[name] = text() if kind == "String" else struct.unpack("<I", take(4))[0]
+    assert position == len(body)
+    return found
+
+
+@pytest.mark.parametrize("revision", [0, 54_450, 54_460])
+def test_clickhouse_go_opens_a_connection(revision: int, raw: Raw) -> None:
+    """Grafana's data source opens each connection with this greeting, reads the answer at the revision that it has itself, and
+    all that follow at the revision that the answer tells."""
     greeting = b"SELECT displayName(), version(), revision(), timezone()"
-    body = raw(greeting, default_format="Native", client_protocol_version="54460", max_execution_time="60")
+    protocol = {"client_protocol_version": str(revision)} if revision else {}
+    row = native_row(raw(greeting, default_format="Native", max_execution_time="60", **protocol), revision)
     assert raw.status == 200
-    assert body
-    _, version, revision, zone = raw(greeting, default_format="TSV").decode().rstrip("\n").split("\t")
-    assert version[0].isdigit()
-    assert zone
+    told = row["revision()"]
+    assert list(row) == ["displayName()", "version()", "revision()", "timezone()"]
+    assert str(row["version()"])[0].isdigit()
+    assert row["timezone()"]
     if "TRAINWIRE_TEST_CLICKHOUSE" not in os.environ:
-        assert revision == "0"
+        assert told == 0
+    assert raw(greeting, default_format="TSV").decode().rstrip("\n").split("\t") == [str(value) for value in row.values()]
 
 
 def test_answers_in_clickhouses_own_blocks(raw: Raw) -> None:
