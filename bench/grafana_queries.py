@@ -32,64 +32,79 @@ from tests.contract.grafana_rules import Case, Range, cases, expand
 GRANULE = 8_192
 METRICS = ("loss", "acc/top1", "lr", "grad_norm")
 V1 = 1 << 32
-CHUNK = 10_000_000  # points an insert
+CHUNK = 5_000_000  # rows an insert: sorting them takes 1 GB
+DAYS, HOURS = 60, 3  # in which the tasks ran; how long each did
 
 
 class Load:
-    """Tasks of equal size: `points` over `tasks`, each with one file, lines, events, heartbeats and a ledger."""
+    """Tasks of equal size, each with one file: points, lines, events, heartbeats and a ledger over three hours.
+
+    One in a hundred runs now, all over the alphabet; the others ended within the last 60 days, in the order of their ids.
+    """
 
     def __init__(self, client: Client, points: int, tasks: int, now: int) -> None:
-        self._client, self._points, self._tasks, self._now = client, points, tasks, now
+        self._client, self._tasks, self._now = client, tasks, now
+        self._each = max(points // tasks, len(METRICS))
 
     def write(self, prefix: str) -> None:
-        each = max(self._points // self._tasks, len(METRICS))
-        begin = self._now - 3_600_000
-        rows = each * self._tasks
-        task = f"concat('{prefix}', leftPad(toString(intDiv(number, {each})), 6, '0'))"
-        at = f"fromUnixTimestamp64Milli(toInt64({begin} + number % {each} * 1000))"
-        metric = f"[{', '.join(repr(name) for name in METRICS)}][number % {len(METRICS)} + 1]"
-        for start in range(0, rows, CHUNK):
-            self._client.command(
-                "INSERT INTO points (task_id, name, file_id, offset, place, revision, value, step, time, source, arrived) "
-                f"SELECT {task}, {metric}, 'f', intDiv(number % {each}, {len(METRICS)}) * 200, number % {len(METRICS)}, {V1}, "
-                f"sin(number / 1000), intDiv(number % {each}, {len(METRICS)}), {at}, 'record', {at} "
-                f"FROM numbers({start}, {min(CHUNK, rows - start)})"
-            )
-        # of each task: 50 lines, 20 events, 20 heartbeats, 50 batches
-        many = {
-            "log_lines": (50, "text, end", "'epoch 1, all is well', number % 50 * 20 + 20"),
-            "task_events": (20, "kind, revision, fields", f"'progress', {V1}, map('done', toString(number % 20), 'total', '40')"),
+        metric = f"[{', '.join(repr(name) for name in METRICS)}][nth % {len(METRICS)} + 1]"
+        self._insert(
+            prefix,
+            "points",
+            self._each,
+            name=metric,
+            offset="line * 200",
+            place=f"nth % {len(METRICS)}",
+            revision=str(V1),
+            value="sin(nth / 1000)",
+            step="line",
+            time="at",
+            source="'record'",
+            arrived="at",
+        )
+        text = {"offset": "nth * 20", "time": "at", "arrived": "at"}
+        self._insert(prefix, "log_lines", 50, **text, text="'epoch 1, all is well'", end="nth * 20 + 20")
+        done = "map('done', toString(nth), 'total', '40')"
+        self._insert(prefix, "task_events", 20, **text, kind="'progress'", revision=str(V1), fields=done)
+        size = {"source": "'shipper'", "size": "1000000", "offset": "1000000", "interval_ms": "10000"}
+        self._insert(prefix, "heartbeats", 20, **size, sent="at", arrived="at", ended="if(runs OR nth < 19, '', 'end-record')")
+        hops = {"written": "at", "shipped": "at", "arrived": "at", "stored": "at + 0.1"}
+        batch = {
+            "start": "nth * 100",
+            "end": "nth * 100 + 100",
+            "revision": str(V1),
+            "lines": "10",
+            "points": "40",
+            "worker": "'w'",
         }
-        for table, (count, columns, values) in many.items():
-            stamp = f"fromUnixTimestamp64Milli(toInt64({begin} + number % {count} * 60000))"
-            self._client.command(
-                f"INSERT INTO {table} (task_id, file_id, offset, time, arrived, {columns}) "
-                f"SELECT {self._name(prefix, count)}, 'f', number % {count} * 20, {stamp}, {stamp}, {values} "
-                f"FROM numbers({self._tasks * count})"
-            )
-        beat = f"fromUnixTimestamp64Milli(toInt64({self._now} - number % 20 * 10000))"
-        self._client.command(
-            "INSERT INTO heartbeats (task_id, file_id, sent, source, size, offset, interval_ms, arrived) "
-            f"SELECT {self._name(prefix, 20)}, 'f', {beat}, 'shipper', 1000000, 1000000, 10000, {beat} "
-            f"FROM numbers({self._tasks * 20})"
-        )
-        stored = f"fromUnixTimestamp64Milli(toInt64({begin} + number % 50 * 60000))"
-        self._client.command(
-            "INSERT INTO ledger (task_id, file_id, start, end, revision, lines, points, worker, "
-            "written, shipped, arrived, stored) "
-            f"SELECT {self._name(prefix, 50)}, 'f', number % 50 * 100, number % 50 * 100 + 100, {V1}, 10, 40, 'w', "
-            f"{stored}, {stored}, {stored}, {stored} + 0.1 FROM numbers({self._tasks * 50})"
-        )
-        seen = f"fromUnixTimestamp64Milli(toInt64({begin} + number))"
-        self._client.command(
-            "INSERT INTO file_ranges (task_id, file_id, revision, start, end, path, first_arrived, last_arrived, last_stored) "
-            f"SELECT {self._name(prefix, 1)}, 'f', {V1}, 0, 1000000000, '/logs/f.log', {seen}, now64(3), now64(3) "
-            f"FROM numbers({self._tasks})"
-        )
+        self._insert(prefix, "ledger", 50, **batch, **hops)
+        seen = {"first_arrived": "began", "last_arrived": "ended", "last_stored": "ended"}
+        self._insert(prefix, "file_ranges", 1, revision=str(V1), start="0", end="1000000000", path="'/logs/f.log'", **seen)
 
-    @staticmethod
-    def _name(prefix: str, count: int) -> str:
-        return f"concat('{prefix}', leftPad(toString(intDiv(number, {count})), 6, '0'))"
+    def _insert(self, prefix: str, table: str, count: int, **columns: str) -> None:
+        """`count` rows a task, made in the store itself; expressions know nth (of the task), line, at, began, ended and runs."""
+        rows = count * self._tasks
+        stamp = "fromUnixTimestamp64Milli(toInt64({}))"
+        words = {
+            "task": f"intDiv(number, {count})",
+            "nth": f"number % {count}",
+            "line": f"intDiv(nth, {len(METRICS)})",
+            "runs": "task % 100 = 7",
+            "apart": f"intDiv({DAYS * 86_400_000}, {self._tasks})",
+            "end_ms": f"if(runs, {self._now}, {self._now} - 3600000 - ({self._tasks} - task) * apart)",
+            "ended": stamp.format("end_ms"),
+            "began": stamp.format(f"end_ms - {HOURS * 3_600_000}"),
+            "at": stamp.format(f"end_ms - {HOURS * 3_600_000} + intDiv((nth + 1) * {HOURS * 3_600_000}, {count})"),
+        }
+        known = ", ".join(f"{expression} AS {word}" for word, expression in words.items())
+        for first in range(0, rows, CHUNK):
+            self._client.command(
+                f"INSERT INTO {table} (task_id, file_id, {', '.join(columns)}) "
+                f"WITH {known} SELECT concat('{prefix}', leftPad(toString(task), 6, '0')), 'f', {', '.join(columns.values())} "
+                f"FROM numbers({first}, {min(CHUNK, rows - first)}) "
+                # a part an insert and month: as few as merges would leave
+                f"SETTINGS max_insert_block_size = {CHUNK}, min_insert_block_size_rows = {CHUNK}, min_insert_block_size_bytes = 0"
+            )
 
 
 def variables(prefix: str) -> dict[str, str | list[str]]:
@@ -97,7 +112,7 @@ def variables(prefix: str) -> dict[str, str | list[str]]:
     return {
         "search": "",
         "task_id": task,
-        "task_ids": [f"{prefix}{number:06}" for number in range(5, 10)],
+        "task_ids": [f"{prefix}{number:06}" for number in range(5, 10)],  # one that runs among four that ended
         "metric": ["loss"],
         "rank": ["0"],
         "each": "0",
@@ -106,6 +121,7 @@ def variables(prefix: str) -> dict[str, str | list[str]]:
         "better": "lower",
         "owner": ["%20"],
         "project": ["%20"],
+        "framework": ["%20"],
     }
 
 
@@ -163,22 +179,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--points", type=int, default=1_000_000)
     parser.add_argument("--tasks", type=int, default=10_000)
-    parser.add_argument("--times", type=int, default=5, help="runs of each query")
+    parser.add_argument("--times", type=int, default=20, help="runs of each query")
     parser.add_argument("--store", action="store_true", help="the store of TRAINWIRE_CLICKHOUSE_URL instead of a local stack")
     options = parser.parse_args()
     now = time.time_ns() // 1_000_000
     span = Range(now - 3 * 3_600_000, now + 60_000)
     with store(options.store) as (writer, reader):
         load_ = Load(writer, options.points, options.tasks, now)
+        began = time.perf_counter()
         load_.write("task-")
+        took = time.perf_counter() - began
         one = p95(reader, "SELECT 1", 50)
         print(
-            f"{options.points:,} points of {options.tasks:,} tasks, at most {parts(writer)} parts a table;"
-            f" SELECT 1: {one * 1000:.1f} ms (p95)"
+            f"{options.points:,} points of {options.tasks:,} tasks in {took:.0f} s, at most {parts(writer)} parts a table;"
+            f" SELECT 1: {one * 1000:.1f} ms (p95)",
+            flush=True,
         )
         print(f"{'p95 ms':>9} {'× SELECT 1':>11} {'rows read':>12}  query")
-        before = {}
-        for case in cases():
+        before, asked = {}, cases()
+        for case in asked:
             sql = text_of(case, span, "task-")
             before[case.where] = rows_read(reader, sql)
             took = p95(reader, sql, options.times)
@@ -186,7 +205,7 @@ def main() -> int:
         load_.write("other-")
         print(f"with as many other tasks again (at most {parts(writer)} parts a table):")
         worse = 0
-        for case in cases():
+        for case in asked:
             if case.where.startswith("task:") and case.where != "task: $task_id":
                 after = rows_read(reader, text_of(case, span, "task-"))
                 allowed = before[case.where] + GRANULE * parts(writer)

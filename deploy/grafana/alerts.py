@@ -9,22 +9,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from deploy.grafana.house import FOLDER_TITLE, NEWEST, TAG
+from deploy.grafana.house import FOLDER_TITLE, TAG
 from deploy.grafana.query import DATASOURCE_UID, ClickHouseQuery, Form, dedent
 
 GROUP = "trainwire"
 CONTACT = "trainwire"
 
-
-# Tasks that were heard of in the last two days: what an alert may speak of, and what its query reads.
-def heard_within(window: str) -> str:
-    return f"""task_id IN (
-            SELECT task_id FROM task_names
-            WHERE last_seen >= now64(3) - INTERVAL {window} ORDER BY last_seen DESC LIMIT {NEWEST})"""
-
-
-LIVE = heard_within("2 DAY")
-WORKING = heard_within("15 MINUTE")
+TIMES = 3  # a loss whose lowest of the last quarter or two of an hour is so many times that of the day before is no noise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,10 +76,10 @@ RULES = (
     Rule(
         "stalled",
         "Task stalled",
-        f"""
+        """
         SELECT task_id AS task, owner, health, toFloat64(greatest(quiet_seconds, 1)) AS value
-        FROM fleet
-        WHERE {LIVE} AND health IN ('stalled', 'silent')
+        FROM watched_tasks
+        WHERE last_seen >= now64(3) - INTERVAL 2 DAY AND health IN ('stalled', 'silent')
         ORDER BY task
         """,
         "1m",
@@ -99,25 +90,26 @@ RULES = (
     Rule(
         "non-finite",
         "Task has NaN or infinity",
-        f"""
-        SELECT task_id AS task, name AS metric, toFloat64(sum(points)) AS value
-        FROM non_finite
-        WHERE {WORKING} AND last_time >= now64(3) - INTERVAL 15 MINUTE
+        """
+        SELECT task_id AS task, name AS metric, 1.0 AS value
+        FROM watched_metrics
+        WHERE quarter >= toStartOfFifteenMinutes(now() - INTERVAL 15 MINUTE)
         GROUP BY task_id, name
+        HAVING max(is_broken)
         ORDER BY task, metric
         """,
         "0s",
         "critical",
         f"{LABELS}: {{{{ .Labels.metric }}}} is no number",
-        "points that are no number",
+        "metric",
     ),
     Rule(
         "failed",
         "Task failed",
-        f"""
+        """
         SELECT task_id AS task, owner, substring(message, 1, 200) AS reason, 1.0 AS value
-        FROM fleet
-        WHERE {LIVE} AND health = 'failed' AND last_seen >= now64(3) - INTERVAL 1 HOUR
+        FROM watched_tasks
+        WHERE last_seen >= now64(3) - INTERVAL 1 HOUR AND health = 'failed'
         ORDER BY task
         """,
         "0s",
@@ -129,32 +121,35 @@ RULES = (
         "diverging",
         "Loss diverges",
         f"""
-        SELECT task, metric, recent / nullIf(lowest, 0) AS value
+        SELECT task, metric, recent / lowest AS value
         FROM
         (
             SELECT
-                task_id AS task, name AS metric, minIf(value, NOT late) AS lowest, avgIf(value, late) AS recent,
-                countIf(NOT late) AS before, countIf(late) AS after
-            FROM (SELECT task_id, name, value, time >= now64(3) - INTERVAL 15 MINUTE AS late FROM curves_stitched
-                WHERE {WORKING} AND name IN ('loss', 'train_loss', 'train/loss') AND isFinite(value))
+                task_id AS task, name AS metric, minIf(lows.lowest, NOT late) AS lowest, minIf(lows.lowest, late) AS recent
+            FROM
+            (
+                SELECT task_id, name, lowest, quarter >= toStartOfFifteenMinutes(now() - INTERVAL 15 MINUTE) AS late
+                FROM watched_metrics
+                WHERE quarter >= now() - INTERVAL 1 DAY AND isFinite(lowest)
+            ) AS lows
             GROUP BY task, metric
         )
-        WHERE before >= 20 AND after >= 5 AND lowest > 0 AND recent > 3 * lowest
+        WHERE lowest > 0 AND recent > {TIMES} * lowest
         ORDER BY task, metric
         """,
         "10m",
         "warning",
-        f"{LABELS}: {{{{ .Labels.metric }}}} has risen to more than three times its lowest",
+        f"{LABELS}: {{{{ .Labels.metric }}}} stays above three times its lowest of the day",
         "times the lowest",
     ),
     Rule(
         "no-progress",
         "No progress",
-        f"""
+        """
         SELECT task_id AS task, owner, toFloat64(dateDiff('second', progress_moved, now64(3))) AS value
-        FROM fleet
-        WHERE {WORKING} AND health = 'running' AND progress < 1 AND progress_moved < now64(3) - INTERVAL 30 MINUTE
-            AND progress_moved > toDateTime64(0, 3)
+        FROM watched_tasks
+        WHERE last_seen >= now64(3) - INTERVAL 15 MINUTE AND health = 'running' AND has_progress
+            AND progress_done < progress_total AND progress_moved < now64(3) - INTERVAL 30 MINUTE
         ORDER BY task
         """,
         "5m",
@@ -179,10 +174,10 @@ RULES = (
     Rule(
         "gaps",
         "Bytes are missing",
-        f"""
+        """
         SELECT task_id AS task, toFloat64(sum(missing_inside)) AS value
-        FROM completeness
-        WHERE {LIVE} AND missing_inside > 0
+        FROM watched_files
+        WHERE last_arrived >= now64(3) - INTERVAL 2 DAY AND missing_inside > 0
         GROUP BY task_id
         ORDER BY task
         """,
@@ -194,10 +189,10 @@ RULES = (
     Rule(
         "unread",
         "A log file cannot be read",
-        f"""
+        """
         SELECT task_id AS task, substring(any(error), 1, 200) AS reason, toFloat64(count()) AS value
-        FROM completeness
-        WHERE {LIVE} AND error != ''
+        FROM watched_files
+        WHERE last_heartbeat >= now64(3) - INTERVAL 2 DAY AND error != ''
         GROUP BY task_id
         ORDER BY task
         """,

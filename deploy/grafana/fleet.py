@@ -17,10 +17,10 @@ NONE = "%20"  # the encoded value of an option for "no owner": a space, which no
 
 
 def words(column: str) -> str:
-    """Options of an owner, a project: made up by people, so the values are percent-encoded."""
+    """Options of an owner, a project, a framework: made up by people, so the values are percent-encoded."""
     return f"""
     SELECT if({column} = '', '{NONE}', encodeURLComponent({column})) AS value, if({column} = '', '(none)', {column}) AS label
-    FROM tasks WHERE {RECENT}
+    FROM watched_tasks WHERE {RECENT}
     GROUP BY {column} ORDER BY {column}
     LIMIT 500
 """
@@ -31,7 +31,7 @@ def matches(column: str) -> str:
 
 
 CHOSEN = f"""{RECENT}
-        AND {matches("owner")} AND {matches("project")}"""
+        AND {matches("owner")} AND {matches("project")} AND {matches("framework")}"""
 
 
 def dashboard() -> build.Dashboard:
@@ -40,6 +40,7 @@ def dashboard() -> build.Dashboard:
         .with_variable(house.SEARCH)
         .with_variable(house.listed("owner", "Owner", words("owner"), many=True))
         .with_variable(house.listed("project", "Project", words("project"), many=True))
+        .with_variable(house.listed("framework", "Framework", words("framework"), many=True))
         .with_variable(house.gateway_variable())
         .with_panel(counts().span(24).height(4))
         .with_panel(tasks().span(24).height(12))
@@ -66,7 +67,7 @@ def counts() -> stat.Panel:
         SELECT
             countIf(health = 'running') AS running, countIf(health IN ('stalled', 'silent')) AS stalled,
             countIf(health = 'failed') AS failed, countIf(health IN ('succeeded', 'stopped', 'ended')) AS finished
-        FROM fleet
+        FROM watched_tasks
         WHERE {CHOSEN}
         """,
     )
@@ -104,7 +105,7 @@ def groups() -> table.Panel:
         FROM
         (
             SELECT health, [('owner', owner), ('project', project), ('framework', framework)] AS pairs
-            FROM fleet
+            FROM watched_tasks
             WHERE {CHOSEN}
         )
         ARRAY JOIN pairs AS pair

@@ -45,6 +45,7 @@ class Seed:
         self.attempts()
         self.ranks()
         self.non_finite()
+        self.rising()
         self.replayed_and_orphaned()
         self.sources()
         self.names()
@@ -171,9 +172,19 @@ class Seed:
         self.beat("broken", "n")
         odd = {10: math.nan, 11: math.inf, 12: -math.inf, 30: math.nan}
         times = {n: self._now + 600_000 + 1_000 * n for n in range(40)}  # recent, however long the tests take
-        self.insert("points", [self.point("broken", "n", n, odd.get(n, 1 / (n + 1)), time=times[n]) for n in range(40)])
+        rows = [self.point("broken", "n", n, odd.get(n, 1 / (n + 1)), time=at, arrived=at) for n, at in times.items()]
+        self.insert("points", rows)
         at = self._now + 500_000
         self.insert("points", [self.point("broken", "n", 1_000 + n, float(n), name="val", step=None, time=at) for n in range(5)])
+
+    def rising(self) -> None:
+        """A loss that was 1 two hours ago and is 9 now; lower rows of a file without a range were never confirmed."""
+        self.file("rising", "u", end=10_000)
+        self.beat("rising", "u")
+        then, late = self._now - 2 * HOUR, self._now + 600_000
+        self.insert("points", [self.point("rising", "u", n, 1.0, time=then + n, arrived=then) for n in range(5)])
+        self.insert("points", [self.point("rising", "u", n, 9.0, time=late + n, arrived=late) for n in range(5, 10)])
+        self.insert("points", [self.point("rising", "orphan", 200, 0.5, time=late, arrived=late)])
 
     def replayed_and_orphaned(self) -> None:
         """The first half was extracted again, by a newer revision; rows without a range were never confirmed."""

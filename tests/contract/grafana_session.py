@@ -77,6 +77,7 @@ def chosen(case: Case, given: dict[str, Value]) -> dict[str, Value]:
         "better": "lower",
         "owner": ["%20", *map(encoded, NAMES)],
         "project": ["%20", *map(encoded, NAMES)],
+        "framework": ["%20", "pytorch"],
     } | given
     names = [encoded(name) for name in values["metric"]]
     return values | {"metric": names[0] if case.where.startswith("compare") else names}

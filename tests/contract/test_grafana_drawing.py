@@ -7,7 +7,8 @@ import math
 
 import pytest
 
-from tests.contract.grafana_data import LONG
+from tests.contract.grafana_data import BULK, LONG
+from tests.contract.grafana_names import NAMES
 from tests.contract.grafana_session import Grafana
 
 pytestmark = pytest.mark.services
@@ -150,8 +151,30 @@ def test_alerts_speak_of_what_is_wrong_and_of_nothing_else(grafana: Grafana) -> 
     assert not {"going", "done", "failed"} & tasks("Task stalled")
     assert tasks("Task failed") == {"failed"}
     assert tasks("Task has NaN or infinity") == {"broken"}
+    assert [(row["task"], row["value"]) for row in grafana.ask("alert: Loss diverges")] == [("rising", 9.0)]
+    assert tasks("No progress") == {"going"}
     assert tasks("Bytes are missing") == {"gaps"}
     assert [row["reason"] for row in grafana.ask("alert: A log file cannot be read")] == ["permission denied: 'g2'"]
+
+
+def test_the_newest_words_tell_what_the_history_does(grafana: Grafana) -> None:
+    """Alerts and the counts of Fleet ask the newest words only: task by task they say what people read, orphans included."""
+    columns = "health, owner, project, framework, message, progress_moved"
+    truth = grafana.sql(f"SELECT task_id, {columns} FROM fleet ORDER BY task_id")
+    watched = grafana.sql(f"SELECT task_id, {columns} FROM watched_tasks ORDER BY task_id")
+    assert len(watched) > BULK
+    assert watched == truth
+    lacks = (
+        "SELECT task_id, file_id, missing_inside, error FROM {} WHERE missing_inside > 0 OR error != '' ORDER BY task_id, file_id"
+    )
+    assert grafana.sql(lacks.format("watched_files")) == grafana.sql(lacks.format("completeness"))
+
+
+def test_frameworks_are_listed_and_chosen(grafana: Grafana) -> None:
+    assert {row["label"] for row in grafana.ask("fleet: $framework")} == {"(none)", "pytorch"}
+    rows = grafana.ask("fleet: Tasks, newest first", framework=["pytorch"])
+    assert {row["framework"] for row in rows} == {"pytorch"}
+    assert {row["task"] for row in rows} == {f"owned-{number}" for number in range(len(NAMES))}
 
 
 def test_a_viewers_life_costs_once(grafana: Grafana) -> None:
