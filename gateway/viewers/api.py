@@ -34,8 +34,8 @@ class Token(BaseModel):
 
 @router.get("/api/v1/tools", tags=["viewers"], summary="Tools that can show a task")
 async def get_tools(viewers: ViewersOf, person: PersonOf) -> Response:  # noqa: ARG001  # signed in
-    """`deep_link`: what to put behind a viewer's address as `?at=` (encoded) to show one curve; {metric} (a pattern's signs
-    escaped), {attempt} and {rank} are filled in by the caller."""
+    """`deep_link`: what to put behind a viewer's address as `?at=` (encoded) to show one curve. {metric}, {attempt}, {rank} and
+    {step} are filled in by the caller, and {pattern}: the metric with a regular expression's signs escaped."""
     tools = [
         {"name": tool.name, "title": tool.title, "kind": tool.kind, "needs": tool.needs, "deep_link": tool.deep_link}
         for tool in viewers.registry.tools.values()

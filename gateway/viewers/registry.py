@@ -43,7 +43,7 @@ class Tool:
     mend: tuple[tuple[str, str], ...] = ()  # (wrong, right) in its HTML: addresses that leave the prefix
     chatter: tuple[str, ...] = ()  # path patterns of streams that the tool keeps open by itself: they are nobody's presence
     link: str = ""  # a link's address
-    deep_link: str = ""  # what to add to the tool's address to show a metric: {metric} {attempt} {rank} {step}
+    deep_link: str = ""  # what to add to the tool's address to show a curve: {metric} {pattern} {attempt} {rank} {step}
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
     start_seconds: float | None = None  # None: the gateway's setting
 

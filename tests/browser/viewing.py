@@ -61,6 +61,10 @@ def state(browser: WebDriver) -> str:
 def load(browser: WebDriver, url: str) -> None:
     """Open a viewer's page, click “Load”, wait until the tool is there."""
     browser.get(url)
+    load_here(browser)
+
+
+def load_here(browser: WebDriver) -> None:
     button = wait(browser, lambda b: b.find_element(By.ID, "load") if b.find_element(By.ID, "load").is_displayed() else None)
     button.click()
     wait(browser, lambda b: state(b) == "ready")

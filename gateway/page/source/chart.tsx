@@ -7,21 +7,23 @@ import * as format from "./format";
 import { nonFinite } from "./marks";
 import { aligned, dark, HEIGHT, options, palette } from "./plot";
 import type { View } from "./route";
-import { nearest, type Series } from "./series";
+import { nearest, place, type Series } from "./series";
+import { Chosen } from "./tools";
 
 const LEGEND = 6; // entries shown before "and n more"
 
 interface Properties {
+  task: string;
   name: string;
   series: Series[] | undefined; // undefined: being read
   version: number; // grows when points were added in place
   view: View;
   total: number; // points that the store knows of, on any axis
   onZoom: (from: number | null, to: number | null) => void;
-  onPoint: (file: string, offset: number) => void;
+  onPoint: (file: string, offset: number, step: number | null) => void;
 }
 
-export function Chart({ name, series, version, view, total, onZoom, onPoint }: Properties) {
+export function Chart({ task, name, series, version, view, total, onZoom, onPoint }: Properties) {
   const figure = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const [at, setAt] = useState<number | null>(null); // x under the cursor
@@ -64,17 +66,18 @@ export function Chart({ name, series, version, view, total, onZoom, onPoint }: P
       setAt(x);
       event.preventDefault();
     } else if (event.key === "Enter") {
-      onPoint(first.file[here]!, first.offset[here]!);
+      onPoint(first.file[here]!, first.offset[here]!, first.step[here]!);
     }
   };
 
   const newest = shown[0]?.y.at(-1);
+  const chosen = view.metric === name && view.line ? place(shown, view.line) : null;
   return (
     <figure class="chart" id={`metric-${name}`} data-metric={name}>
       <figcaption>
         <h3 title={name}>{name.slice(name.lastIndexOf("/") + 1)}</h3>
         {lost.count > 0 && (
-          <button class="lost" title="Values that are not finite; show the first one's line" onClick={() => lost.first && onPoint(lost.first.file, lost.first.offset)}>
+          <button class="lost" title="Values that are not finite; show the first one's line" onClick={() => lost.first && onPoint(lost.first.file, lost.first.offset, lost.first.step)}>
             {lost.words}
           </button>
         )}
@@ -93,6 +96,7 @@ export function Chart({ name, series, version, view, total, onZoom, onPoint }: P
         <p class="empty">{total > 0 && view.axis === "step" ? "Its points tell no step: see them by time." : "No point in this range."}</p>
       )}
       {shown.length > 0 && <Legend shown={shown} at={at} scheme={scheme} />}
+      {chosen && <Chosen task={task} series={chosen.series} index={chosen.index} />}
     </figure>
   );
 }

@@ -17,7 +17,7 @@ interface Properties {
   view: View;
   change: (part: Partial<View>) => void;
   subscribe: (news: { points: (points: Point[]) => void; revised: () => void }) => () => void;
-  onPoint: (file: string, offset: number) => void;
+  onPoint: (file: string, offset: number, point: Partial<View>) => void;
   onProblem: (problem: string) => void;
 }
 
@@ -153,15 +153,14 @@ export function Curves({ task, metrics, view, change, subscribe, onPoint, onProb
                 onGone={() => wanted.current.delete(metric.name)}
               >
                 <Chart
+                  task={task}
                   name={metric.name}
                   series={held.current.get(metric.name)}
                   version={version}
                   view={view}
                   total={metric.points}
                   onZoom={zoom}
-                  onPoint={(file, offset) => {
-                    onPoint(file, offset);
-                  }}
+                  onPoint={(file, offset, step) => onPoint(file, offset, { metric: metric.name, step })}
                 />
               </Seen>
             ))}

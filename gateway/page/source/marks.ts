@@ -11,7 +11,7 @@ const MOST_MARKS = 200; // of one chart; beyond that they would hide the line, a
 export interface Lost {
   count: number;
   words: string;
-  first: { file: string; offset: number } | null;
+  first: { file: string; offset: number; step: number | null } | null;
   marks: { x: number; y: number; step: number | null; file: string; offset: number }[];
 }
 
@@ -24,7 +24,7 @@ export function nonFinite(shown: Series[]): Lost {
       if (Number.isFinite(y)) continue;
       found.count += 1;
       kinds.set(format.value(y), (kinds.get(format.value(y)) ?? 0) + 1);
-      found.first ??= { file: one.file[i]!, offset: one.offset[i]! };
+      found.first ??= { file: one.file[i]!, offset: one.offset[i]!, step: one.step[i]! };
       if (found.marks.length < MOST_MARKS) {
         found.marks.push({ x: one.x[i]!, y, step: one.step[i]!, file: one.file[i]!, offset: one.offset[i]! });
       }
@@ -40,7 +40,7 @@ export interface Current {
     shown: Series[];
     lost: Lost;
     view: View;
-    onPoint: (file: string, offset: number) => void;
+    onPoint: (file: string, offset: number, step: number | null) => void;
     onZoom: (from: number | null, to: number | null) => void;
   };
 }
@@ -68,7 +68,7 @@ export function mark(made: uPlot, current: Current): void {
     made?.addEventListener("mousedown", (event) => event.stopPropagation());
     made?.addEventListener("click", (event) => {
       event.stopPropagation();
-      current.current.onPoint(one.file, one.offset);
+      current.current.onPoint(one.file, one.offset, one.step);
     });
   }
   const first = current.current.shown[0];

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import * as format from "./format";
-import { get, type Task } from "./api";
+import type { Task } from "./api";
 
 /** The time, again every second. */
 export function useNow(): number {
@@ -71,30 +71,5 @@ export function Header({ here }: { here: "tasks" | "task" }) {
         <a href="viewers">Viewers</a>
       </nav>
     </header>
-  );
-}
-
-interface Tool {
-  name: string;
-  title: string;
-}
-
-/** Other tools that show this task, each at its stable address. Without an answer there are none to offer. */
-export function Tools({ task }: { task: string }) {
-  const [tools, setTools] = useState<Tool[]>([]);
-  useEffect(() => {
-    get<{ tools: Tool[] }>("tools").then(
-      (found) => setTools(found.tools.filter((tool) => tool.name !== "page")),
-      () => setTools([]),
-    );
-  }, []);
-  return (
-    <>
-      {tools.map((tool) => (
-        <a key={tool.name} class="tool" href={`view/${task}/${tool.name}/`} target="_blank" rel="noopener">
-          Open in {tool.title}
-        </a>
-      ))}
-    </>
   );
 }

@@ -83,7 +83,10 @@ export function options(parent: HTMLElement, shown: Series[], view: View, setAt:
           made.over.addEventListener("click", (event) => {
             if (Math.abs(event.clientX - pressed) > 3) return; // the end of a drag
             const found = under(made, current.current.shown, current.current.view);
-            if (found) current.current.onPoint(found.series.file[found.index]!, found.series.offset[found.index]!);
+            if (found) {
+              const { series, index } = found;
+              current.current.onPoint(series.file[index]!, series.offset[index]!, series.step[index]!);
+            }
           });
         },
       ],

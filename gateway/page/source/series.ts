@@ -102,6 +102,15 @@ export function nearest(series: Series, x: number): number {
   return low > 0 && Math.abs(series.x[low - 1]! - x) <= Math.abs(series.x[low]! - x) ? low - 1 : low;
 }
 
+/** The point that a log line gave; null where it is not among those held. */
+export function place(shown: Series[], line: { file: string; offset: number }): { series: Series; index: number } | null {
+  for (const series of shown) {
+    const index = series.offset.findIndex((offset, i) => offset === line.offset && series.file[i] === line.file);
+    if (index >= 0) return { series, index };
+  }
+  return null;
+}
+
 function insert<T>(list: T[], at: number, value: T): void {
   if (at === list.length) list.push(value);
   else list.splice(at, 0, value);

@@ -7,8 +7,9 @@ import { Attempts, Events, Parameters, Trust } from "./details";
 import * as format from "./format";
 import { Live } from "./live";
 import { Log } from "./log";
-import { eta, Header, Notice, Progress, Status, Tools, useNow } from "./parts";
-import { useView } from "./route";
+import { eta, Header, Notice, Progress, Status, useNow } from "./parts";
+import { useView, type View } from "./route";
+import { Tools } from "./tools";
 
 const SILENT = 45_000; // ms: four heartbeats were missed
 const PATIENCE = 3000; // ms for the stream to open; then the page shows what there is
@@ -123,8 +124,8 @@ export function TaskPage({ id }: { id: string }) {
       </>
     );
   }
-  const show = (file: string, offset: number): void => {
-    change({ line: { file, offset } });
+  const show = (file: string, offset: number, point: Partial<View> = {}): void => {
+    change({ line: { file, offset }, ...point });
     logPanel.current?.scrollIntoView({ block: "nearest" });
   };
   return (

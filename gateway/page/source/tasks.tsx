@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { get, Problem, type Task } from "./api";
 import * as format from "./format";
 import { eta, Header, Notice, Progress, Status, useNow } from "./parts";
+import { Tools } from "./tools";
 
 const EVERY = 3000; // ms between two looks
 const PAGE = 50;
@@ -102,6 +103,7 @@ export function TasksPage() {
                 <th>Started</th>
                 <th>Last word</th>
                 <th class="right">Log</th>
+                <th>Open in</th>
               </tr>
             </thead>
             <tbody>
@@ -130,6 +132,9 @@ export function TasksPage() {
                   <td>{format.moment(task.started_ms)}</td>
                   <td>{format.ago(task.last_seen_ms, now)}</td>
                   <td class="right">{format.plural(task.lines, "line")}</td>
+                  <td class="brief">
+                    <Tools task={task.task_id} brief />
+                  </td>
                 </tr>
               ))}
             </tbody>

@@ -10,7 +10,12 @@ let viewer = null;
 at("task").textContent = task;
 at("tool").textContent = tool;
 at("home").href = `${root}tasks/${encodeURIComponent(task)}`;
-at("lines").href = `${root}tasks/${encodeURIComponent(task)}${query.get("line") ? `?line=${encodeURIComponent(query.get("line"))}` : ""}`;
+// The point of a chart that somebody came from, and the way back to it and to the log around its line.
+const named = (name) => (query.get(name) ? [`${name} ${query.get(name)}`] : []);
+at("point").textContent = [query.get("metric") || "", ...named("step"), ...named("attempt"), ...named("rank")].filter(Boolean).join(" · ");
+const back = new URLSearchParams(["metric", "step", "line"].filter((name) => query.get(name)).map((name) => [name, query.get(name)]));
+at("lines").href = at("home").href + (back.size ? `#${back}` : "");
+if (query.get("line")) at("lines").textContent = "log around it";
 document.title = `${task} · ${tool}`;
 
 async function ask(method, path, body) {
