@@ -129,7 +129,12 @@ class Finder:
             rest.append(item)
         # Those that are where they were come first, then renamed ones, so that nobody takes them for a copy of another file.
         rest = [item for item in rest if not self._found_again(item, discovery.look(item.place), now)]
+        left = {item: (item.place, item.tail.mtime) for item in rest}
         rest = [item for item in rest if not self._found_again(item, self._locator.renamed(item.tail), now)]
+        lost = set(rest)
+        for item, (place, since) in left.items():
+            if item not in lost:  # renamed, perhaps not once: what stood at its place in between may match no pattern
+                self.admit_newcomers(place, since, now)
         for item in rest:
             found = discovery.look(item.place)
             if found is not None and found.inode == item.tail.inode and found.inode not in care.inodes:

@@ -95,6 +95,25 @@ def test_copytruncate_takes_the_rest_from_the_copy(rig: Rig, tmp_path: pathlib.P
     assert rig.texts() == [numbered(1, 200), numbered(301, 310)]
 
 
+@pytest.mark.parametrize("glob", ["*.log", "*.log*"])
+def test_b07_renames_while_no_shipper_lives(tmp_path: pathlib.Path, glob: str) -> None:
+    rig = Rig(tmp_path, LOGS=str(tmp_path / glob))
+    log = tmp_path / "a.log"
+    write(log, numbered(1, 5, "before"))
+    rig.run(3)
+    rig.kill()
+    said = []
+    for life in range(4):
+        said.append(f"life {life}\n" + numbered(1, 3 + life))
+        for number in range(life, 0, -1):
+            (tmp_path / f"a.log.{number}").rename(tmp_path / f"a.log.{number + 1}")
+        log.rename(tmp_path / "a.log.1")
+        write(log, said[-1])
+    rig.start()
+    rig.run(3)
+    assert rig.texts() == sorted([numbered(1, 5, "before"), *said])
+
+
 def test_b17_truncation_then_restarts(rig: Rig, tmp_path: pathlib.Path) -> None:
     log = tmp_path / "x.log"
     write(log, numbered(1, 100))
