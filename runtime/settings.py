@@ -152,6 +152,14 @@ def _parse(name: str, text: str, hint: Any, parse: Callable[[str], Any] | None) 
     raise TypeError(f"{name}: no parser for {hint}")
 
 
+def address(text: str) -> tuple[str, int]:
+    """For `parse`: host and port to listen on; no host is all interfaces, an IPv6 one stands in brackets."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise ValueError("host:port, or :port for all interfaces")
+    return host.strip("[]"), int(port)
+
+
 @dataclasses.dataclass(frozen=True)
 class KafkaSettings:
     """How to reach the broker. Every program that speaks Kafka composes this group."""

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from runtime.settings import KafkaSettings, StoreSettings, setting
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isdigit() or int(port) > 65535:
-        raise ValueError("give it as host:port")
-    return host.strip("[]"), int(port)
+from runtime.settings import KafkaSettings, StoreSettings, address, setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +62,7 @@ class WorkerSettings:
     health: tuple[str, int] = setting(
         "WORKER_HEALTH",
         ("127.0.0.1", 9482),
-        parse=_address,
+        parse=address,
         why="host:port of /metrics, /healthz and /readyz; port 0 takes a free one",
     )
     stall: float = setting(

@@ -8,7 +8,7 @@ import re
 import socket
 from typing import Literal
 
-from runtime.settings import KafkaSettings, setting
+from runtime.settings import KafkaSettings, address, setting
 from schemas.framing import LINE_LIMIT, RECORD_LIMIT
 from schemas.patterns import sifted
 from schemas.topic import TASK_ID_RULE, is_task_id
@@ -50,13 +50,6 @@ def _natural(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or int(text) >= 2**31:
         raise ValueError("a whole number from 0 to 2147483647")
     return int(text)
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535:
-        raise ValueError("host:port, or :port for all interfaces")
-    return host.strip("[]"), int(port)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,7 +142,7 @@ class ShipperSettings:
     )
     heartbeat: float = setting("SHIPPER_HEARTBEAT_SECONDS", 10.0, unit="s", why="between heartbeats of a task")
     health: tuple[str, int] | None = setting(
-        "SHIPPER_HEALTH", None, parse=_address, why="host:port of /metrics, /healthz and /readyz; empty: none"
+        "SHIPPER_HEALTH", None, parse=address, why="host:port of /metrics, /healthz and /readyz; empty: none"
     )
     sigterm_ends: bool = setting(
         "SHIPPER_SIGTERM_ENDS",

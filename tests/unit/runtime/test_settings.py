@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from runtime.errors import SettingError
-from runtime.settings import KafkaSettings, Secret, StoreSettings, load, reference, setting
+from runtime.settings import KafkaSettings, Secret, StoreSettings, address, load, reference, setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,3 +76,17 @@ def test_the_reference_table_names_every_setting() -> None:
 
 def test_a_store_address_is_read() -> None:
     assert load(StoreSettings, {"TRAINWIRE_CLICKHOUSE_URL": "https://ch:8443"}).url == "https://ch:8443"
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [("127.0.0.1:9100", ("127.0.0.1", 9100)), (":0", ("", 0)), ("[::1]:80", ("::1", 80)), ("a.b:65535", ("a.b", 65535))],
+)
+def test_an_address_to_listen_on(text: str, read: tuple[str, int]) -> None:
+    assert address(text) == read
+
+
+@pytest.mark.parametrize("text", ["9100", "a:", "a:b", "a:65536", "a:-1", "a:²"])
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(ValueError, match="host:port"):
+        address(text)
