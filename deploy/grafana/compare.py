@@ -30,10 +30,7 @@ METRICS = f"""
 
 
 def drawn(axis: str) -> str:
-    return (
-        f"drawn_curves(tasks = {TASKS}, metrics = [{house.typed('metric')}], axis = '{axis}', "
-        f"each = toUInt8OrZero({house.typed('each')}), since = $__fromTime_ms, until = $__toTime_ms, points = {POINTS})"
-    )
+    return house.drawn_curves(TASKS, f"[{house.typed('metric')}]", axis, POINTS)
 
 
 def dashboard() -> build.Dashboard:

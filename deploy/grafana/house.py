@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from grafana_foundation_sdk.builders import common as common_build
 from grafana_foundation_sdk.builders import dashboard as build
-from grafana_foundation_sdk.builders import stat, statetimeline, table, timeseries, trend
+from grafana_foundation_sdk.builders import logs, stat, statetimeline, table, timeseries, trend
 from grafana_foundation_sdk.cog import builder as cogbuilder
 from grafana_foundation_sdk.models import common
 from grafana_foundation_sdk.models import dashboard as models
 
 from deploy.grafana.query import DATASOURCE, Form, Query, dedent
+
+AnyPanel = TypeVar("AnyPanel", logs.Panel, stat.Panel, statetimeline.Panel, table.Panel, timeseries.Panel, trend.Panel)
+CurvesPanel = TypeVar("CurvesPanel", timeseries.Panel, trend.Panel)
 
 TAG = "trainwire"  # ours carry it, and a uid that begins with it: `push` touches nothing else
 FOLDER_UID, FOLDER_TITLE = "trainwire", "trainwire"
@@ -120,6 +123,14 @@ RECENT = f"""task_id IN (
         ORDER BY first_seen DESC LIMIT {NEWEST})"""
 
 
+def drawn_curves(tasks: str, metrics: str, axis: str, points: int) -> str:
+    """Curves of some tasks and metrics (expressions, arrays) over steps or time, drawn from few points, in the time range."""
+    return (
+        f"drawn_curves(tasks = {tasks}, metrics = {metrics}, axis = '{axis}', each = toUInt8OrZero({typed('each')}), "
+        f"since = $__fromTime_ms, until = $__toTime_ms, points = {points})"
+    )
+
+
 def curve_label(*parts: str) -> str:
     """The name of a curve: what is given, and rank and attempt where there are several."""
     return (
@@ -171,54 +182,28 @@ MARK_PATTERN = "/ (NaN|-?Infinity)$/"
 def step_curves(title: str, sql: str, x: str) -> trend.Panel:
     """Curves over numbers: rows of (x, series, value) become one column a series, joined on x."""
     return (
-        trend.Panel()
-        .title(title)
-        .datasource(DATASOURCE)
-        .with_target(Query(sql, Form.TABLE))
+        _curves(trend.Panel(), title, sql, Form.TABLE)
         .with_transformation(_by_series())
         .with_transformation(models.DataTransformerConfig(id_val="joinByField", options={"byField": x, "mode": "outer"}))
         .x_field(x)
-        .line_width(1)
-        .span_nulls(True)
-        .show_points(common.VisibilityMode.AUTO)
-        .legend(_legend())
-        .tooltip(_tooltip())
-        .override_by_regexp(MARK_PATTERN, MARKS)
     )
 
 
 def time_curves(title: str, sql: str) -> timeseries.Panel:
     """Curves over time: rows of (time, series, value), ascending."""
-    return (
-        timeseries.Panel()
-        .title(title)
-        .datasource(DATASOURCE)
-        .with_target(Query(sql, Form.TIME_SERIES))
-        .display_name("${__field.labels.series}")
-        .line_width(1)
-        .span_nulls(True)
-        .show_points(common.VisibilityMode.AUTO)
-        .legend(_legend())
-        .tooltip(_tooltip())
-        .override_by_regexp(MARK_PATTERN, MARKS)
-    )
+    return _curves(timeseries.Panel(), title, sql, Form.TIME_SERIES).display_name("${__field.labels.series}")
 
 
 def rows(title: str, sql: str) -> table.Panel:
     """A table of what the query gives."""
-    return (
-        table.Panel().title(title).datasource(DATASOURCE).with_target(Query(sql, Form.TABLE)).show_header(True).no_value("none")
-    )
+    return asking(table.Panel(), title, sql, Form.TABLE).show_header(True).no_value("none")
 
 
 def facts(title: str, sql: str) -> stat.Panel:
     """One row, each column a large word or number."""
     reduce = common_build.ReduceDataOptions().calcs(["lastNotNull"]).fields("/.*/").values(False)
     return (
-        stat.Panel()
-        .title(title)
-        .datasource(DATASOURCE)
-        .with_target(Query(sql, Form.TABLE))
+        asking(stat.Panel(), title, sql, Form.TABLE)
         .reduce_options(reduce)
         .graph_mode(common.BigValueGraphMode.NONE)
         .color_mode(common.BigValueColorMode.VALUE)
@@ -230,15 +215,29 @@ def facts(title: str, sql: str) -> stat.Panel:
 def timeline(title: str, sql: str) -> statetimeline.Panel:
     """Words over time, a line a series: rows of (time, series, state). A table, because words would become labels."""
     return (
-        statetimeline.Panel()
-        .title(title)
-        .datasource(DATASOURCE)
-        .with_target(Query(sql, Form.TABLE))
+        asking(statetimeline.Panel(), title, sql, Form.TABLE)
         .with_transformation(_by_series())
         .display_name("${__field.labels.series}")
         .mappings(health_mappings())
         .fill_opacity(70)
         .merge_values(True)
+    )
+
+
+def asking(panel: AnyPanel, title: str, sql: str, form: Form) -> AnyPanel:
+    """What every panel has: a title, the data source and one query."""
+    return panel.title(title).datasource(DATASOURCE).with_target(Query(sql, form))
+
+
+def _curves(panel: CurvesPanel, title: str, sql: str, form: Form) -> CurvesPanel:
+    return (
+        asking(panel, title, sql, form)
+        .line_width(1)
+        .span_nulls(True)
+        .show_points(common.VisibilityMode.AUTO)
+        .legend(_legend())
+        .tooltip(_tooltip())
+        .override_by_regexp(MARK_PATTERN, MARKS)
     )
 
 

@@ -36,11 +36,8 @@ SERIES = f"concat({house.curve_label('name')}, if(kind = 'finite', '', concat(' 
 
 
 def drawn(axis: str) -> str:
-    """The chosen metrics of the task, drawn over steps or time."""
-    return (
-        f"drawn_curves(tasks = [{TASK}], metrics = {house.chosen('metric')}, axis = '{axis}', "
-        f"each = toUInt8OrZero({house.typed('each')}), since = $__fromTime_ms, until = $__toTime_ms, points = {house.POINTS})"
-    )
+    """The chosen metrics of the task."""
+    return house.drawn_curves(f"[{TASK}]", house.chosen("metric"), axis, house.POINTS)
 
 
 def dashboard() -> build.Dashboard:

@@ -6,43 +6,40 @@ from grafana_foundation_sdk.builders import logs, table
 from grafana_foundation_sdk.models import common
 
 from deploy.grafana import house
-from deploy.grafana.query import DATASOURCE, Form, Query
+from deploy.grafana.query import Form
 
 TASK = "${task_id:singlequote}"
 LINES = 1_000  # newest log lines of the range: what a person scrolls through
 
 
 def log_lines() -> logs.Panel:
-    return (
-        logs.Panel()
-        .title("Log")
-        .datasource(DATASOURCE)
-        .with_target(
-            Query(
-                f"""
-                SELECT timestamp, body, level, rank, attempt, stream
-                FROM
-                (
-                    SELECT
-                        l.time AS timestamp, l.text AS body,
-                        multiIf(
-                            match(l.text, '(?i)(^|[^a-z])(error|exception|traceback|fatal)'), 'error',
-                            match(l.text, '(?i)(^|[^a-z])warn'), 'warning', 'info') AS level,
-                        toString(l.rank) AS rank, toString(l.attempt) AS attempt, l.stream AS stream,
-                        l.file_id AS file_id, l.offset AS offset
-                    FROM lines AS l
-                    WHERE l.task_id = {TASK} AND l.kind != 'record' AND $__timeFilter_ms(l.time)
-                        AND positionCaseInsensitiveUTF8(l.text, {house.typed("line")}) > 0
-                        AND has({house.chosen("rank")}, toString(l.rank))
-                    ORDER BY l.time DESC, l.file_id DESC, l.offset DESC
-                    LIMIT {LINES}
-                )
-                ORDER BY timestamp, file_id, offset
-                """,
-                Form.LOGS,
-            )
+    panel = house.asking(
+        logs.Panel(),
+        "Log",
+        f"""
+        SELECT timestamp, body, level, rank, attempt, stream
+        FROM
+        (
+            SELECT
+                l.time AS timestamp, l.text AS body,
+                multiIf(
+                    match(l.text, '(?i)(^|[^a-z])(error|exception|traceback|fatal)'), 'error',
+                    match(l.text, '(?i)(^|[^a-z])warn'), 'warning', 'info') AS level,
+                toString(l.rank) AS rank, toString(l.attempt) AS attempt, l.stream AS stream,
+                l.file_id AS file_id, l.offset AS offset
+            FROM lines AS l
+            WHERE l.task_id = {TASK} AND l.kind != 'record' AND $__timeFilter_ms(l.time)
+                AND positionCaseInsensitiveUTF8(l.text, {house.typed("line")}) > 0
+                AND has({house.chosen("rank")}, toString(l.rank))
+            ORDER BY l.time DESC, l.file_id DESC, l.offset DESC
+            LIMIT {LINES}
         )
-        .show_time(True)
+        ORDER BY timestamp, file_id, offset
+        """,
+        Form.LOGS,
+    )
+    return (
+        panel.show_time(True)
         .wrap_log_message(True)
         .sort_order(common.LogsSortOrder.DESCENDING)
         .dedup_strategy(common.LogsDedupStrategy.NONE)
