@@ -17,6 +17,7 @@ _DIGIT = re.compile("[0-9]")
 _LEAD = 64
 _STAMP_LIKE = re.compile(r"[0-9]+[-/.][0-9]+[-/.][0-9]+|[0-9]+:[0-9]+:[0-9]+|[0-9]{4,}[-/.][0-9]+")
 _LONG_START = re.compile(r"[\[(\s]*[0-9]{9}")
+_LONG_RUN = re.compile("[0-9]{24}")  # pushes what has the shape of a stamp out of sight
 _GOES_ON = re.compile(r"[,.:/+-]\s?[0-9]")  # as the rest of a stamp would
 _NO_LONG_START = r"(?![\[(\s]*[0-9]{9})"
 _PREFIXES = 256  # forms of prefixes kept of one plan
@@ -86,7 +87,8 @@ class Line:
 def line_for(plan: Plan, text: str, prefix: Prefix) -> Line:
     """The form of a line that has this prefix and this plan."""
     source, body = _prefix_source(text, prefix), text[prefix.end :]
-    exact = bool(_STAMP_LIKE.search(body[:_LEAD]) or _LONG_START.match(body) or _GOES_ON.match(body))
+    head = body[:_LEAD]
+    exact = bool(_STAMP_LIKE.search(head) or _LONG_RUN.search(head) or _LONG_START.match(body) or _GOES_ON.match(body))
     # How many digits stand there decides whether it is part of the prefix.
     key = source + (regex(shape(body), plan.literal, plan.spans, _LEAD) if exact else _NO_LONG_START + plan.regex)
     line = plan.lines.get(key)

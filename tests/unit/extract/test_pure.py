@@ -175,11 +175,15 @@ def test_a_form_never_takes_a_line_whose_prefix_would_be_read_otherwise() -> Non
         ("2025025025-03-02 05:24:37,363 - INFO - Epoch 1 - loss: 0.5", "2025-03-02 05:24:38,914 - INFO - Epoch 2 - loss: 0.25"),
         (f"[2023-04-18 01:46:59,{'171' * 9}] step=1, loss=0.5", "[2023-04-18 01:46:59,142] step=2, loss=0.25"),
         ("2700000000 step 1 loss=0.5", "1700000000 step 2 loss=0.25"),
+        (
+            f"I{'0220' * 40} 00:32:03.396   655 a.cpp:219]     Train net output #1: loss = 0.5",
+            "I0224 00:32:03.396   655 a.cpp:219]     Train net output #1: loss = 0.25",
+        ),
         ("I024 00:32:03.396   655 a.cpp:219] step 1 loss=0.5", "I0224 00:32:03.396   655 a.cpp:219] step 2 loss=0.25"),
     ):
         plans.forget()
         alone = keyed(lines_of(line), *extract(State(), lines_of(line))[1:])[0]
         both = lines_of("\n".join([odd] * 6 + [line] * 6))
         _, points, _ = extract(State(), both)
-        times = [time for name, time in zip(points.name, points.time, strict=True) if name == "loss"]
-        assert times[6:] == [alone[0][6]] * 6, (odd, line)
+        told = [(name, time) for at, name, time in zip(points.line, points.name, points.time, strict=True) if at >= 6]
+        assert told == [(alone[0][2], alone[0][6])] * 6, (odd, line)
