@@ -22,7 +22,7 @@ from stream_jobs.extract import Points, State, extract
 
 PRINTED = re.compile(r"[0-9][0-9,]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?")
 WORDS = re.compile(r"(?i)nan|inf")
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # and other control sequences: a terminal shows what is left
 BITS = [
     "",
     " ",
@@ -159,7 +159,7 @@ def main() -> int:
         more_lines, more_points, wrong = one_round(rng, texts)
         lines, points, rounds = lines + more_lines, points + more_points, rounds + 1
         for text in wrong[:3]:
-            print(text[:2000])
+            print(text)
         bad += bool(wrong)
     print(f"{rounds} rounds, {lines} lines, {points} points, {bad} rounds with faults")
     return 1 if bad else 0
