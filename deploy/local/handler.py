@@ -53,14 +53,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _query(self, arguments: dict[str, str], body: bytes) -> None:
         self._query_id = arguments.get("query_id") or self._query_id
+        in_blocks = False
         try:
             user = request.authenticate(arguments, self.headers, self.passwords)
+            form = Form.of(arguments, self.headers)
+            in_blocks = form.blocks
             safe = self.command in ("GET", "HEAD")
             query = request.query(arguments, self.headers, body, user=user, safe_method=safe)
             with self.engine.run(query) as answer:
-                self._answer(answer, Form.of(arguments, self.headers))
+                self._answer(answer, form)
         except EngineError as error:
-            self._fail(error)
+            self._fail(error, in_blocks=in_blocks)
         except (ConnectionError, TimeoutError):
             self.close_connection = True  # the client is gone: nobody is left to tell
         except Exception:
@@ -109,13 +112,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         }
         return headers | {"Content-Encoding": encoding} if encoding else headers
 
-    def _fail(self, error: EngineError) -> None:
+    def _fail(self, error: EngineError, *, in_blocks: bool = False) -> None:
+        """`in_blocks`: the client said so, and reads failures as it reads answers."""
         headers = {
             "Content-Type": "text/plain; charset=UTF-8",
             "X-ClickHouse-Exception-Code": str(error.code),
             "X-ClickHouse-Query-Id": self._query_id,
         }
-        self._send(error.status, headers, error.render(self.engine.version).encode("utf-8", "replace"))
+        text = error.render(self.engine.version).encode("utf-8", "replace")
+        self._send(error.status, headers, blocks.encode(text) if in_blocks else text)
 
     def _send(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         self._head(status, {**headers, "Content-Length": str(len(body))})

@@ -609,6 +609,15 @@ def test_answers_in_clickhouses_own_blocks(raw: Raw) -> None:
     assert text == b"".join(b"%d\n" % i for i in range(100_000))
 
 
+def test_a_failure_comes_in_the_blocks_that_were_asked_for(raw: Raw) -> None:
+    """clickhouse-go with lz4 or zstd reads failures as it reads answers."""
+    body = raw(b"SELECT nosuch", compress="1")
+    assert raw.status == 404
+    assert cityhash128(body[16:]) == body[:16]
+    size = struct.unpack_from("<I", body, 21)[0]
+    assert lz4.block.decompress(body[25:], uncompressed_size=size).startswith(b"Code: 47. DB::Exception")
+
+
 def test_bodies_in_clickhouses_own_blocks(raw: Raw) -> None:
     content = b"SELECT 'in a block'"
     block = struct.pack("<BII", 0x82, 0, len(content)) + lz4.block.compress(content, store_size=False)
