@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stream_jobs.extract.reading import Span
-from stream_jobs.extract.tokens import NUM, PUNCT, Token, tokenize
+from stream_jobs.extract.tokens import NUM, OPAQUE, PUNCT, Token, tokenize
 
 
 class Cursor:
@@ -31,6 +31,17 @@ class Cursor:
     def _is_valued(self, at: int) -> bool:
         """A number behind a gap, with nothing behind it: `f1-score (micro avg)  0.85`."""
         return at + 1 == len(self.tokens) and self.tokens[at].kind == NUM and self.tokens[at].space == 2
+
+    def _ends_title(self, at: int) -> bool:
+        """`Validation DataLoader 0: |`: a colon, then a bar or nothing: the number counts what the bar is of."""
+        behind = self.tokens[at + 1 : at + 3]
+        return bool(behind) and behind[0].text == ":" and behind[0].space == 0 and (len(behind) == 1 or behind[1].text == "|")
+
+    def _behind_range(self, at: int) -> int | None:
+        """`avg. loss [381-400]: 0.5`: the sign behind a range in brackets, where one stands."""
+        close = at + 2
+        ranged = close + 1 < len(self.tokens) and self.tokens[at + 1].kind == OPAQUE and self.tokens[close].text == "]"
+        return close + 1 if ranged and self._is_sign(close + 1) else None
 
     def _is_duration(self, at: int) -> bool:
         """`10 minutes and 3 seconds`: several numbers make one."""

@@ -15,7 +15,7 @@ from stream_jobs.extract.singles import Singles
 from stream_jobs.extract.state import State
 from stream_jobs.extract.telling import Teller
 
-EXTRACTOR_VERSION = 2  # part of a row's revision: raise it whenever the same line may give other rows
+EXTRACTOR_VERSION = 3  # part of a row's revision: raise it whenever the same line may give other rows
 DEFAULT = Options()
 _BLOCK = 256  # records read at once: more do not fit a processor's cache
 _HINTS = 12  # forms of a file that are tried on a line before it is read anew

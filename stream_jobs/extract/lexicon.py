@@ -38,7 +38,7 @@ EPOCHS = {
     "epoch_id",
     "cur_epoch",
 }
-TABLE_STEPS = {"#", "iter_num"}
+TABLE_STEPS = {"#", "iter_num", "example_counter"}
 TABLE_EPOCHS = {"e"}
 WITHIN = {"batch", "iter", "iteration", "step", "batches"}
 SIDE_SPLITS = {"valid", "validation", "val", "test", "testing", "eval", "evaluation", "dev"}
@@ -59,10 +59,10 @@ METRIC_WORDS = _words(
     validation train test eval dev sps specific success winrate win explained variance clipfrac approx advantage adv
     vf vloss ploss gen disc discriminator generator q qf qloss td bce ce kldiv logp logprob l1 l2 rms binary
     categorical sparse multi mlogloss merror ndcg5 ndcg10 gini huber quantile poisson tweedie aucpr rmsd rmspe stdev
-    tagger ner parser senter spans_sc cats_score las uas"""
+    tagger ner parser senter spans_sc cats_score las uas inertia lowerbound functionvalue"""
 )
 METRIC_TAIL = re.compile(
-    r"(?:loss|acc|accuracy|error|auc|f1|lr|mse|mae|rmse|norm|reward|score|ppl)$|^l_r$|^(?:loss|acc|map|bleu|rouge|top)\d*"
+    r"(?:loss|acc|accuracy|error|auc|f1|lr|mse|mae|rmse|norm|reward|score|ppl)$|^l_r$|^(?:loss|acc|map|bleu|rouge|top)\d*|[a-z]@\d{1,4}$"
 )
 SPEED = re.compile(
     r"(?:/|_per_|\bper\b|per_?)(?:s|sec|second|it|iter|step|batch|device|gpu|thread|min|minute|hour)(?![a-z])", re.I
@@ -83,16 +83,18 @@ NEVER = _words(
     signal retry retries attempt n_updates allocated reserved max_allocated max_reserved memallocated
     maxmemallocated oom gb_free skipped eta_seconds remaining_time elapsed_time_str total_flos num_classes classes
     length max_length seq_length job_id jobid id uid gid index idx num count device cuda node host hostname address
-    addr checkpoint ckpt"""
+    addr checkpoint ckpt support"""
 )
 REPEATS = {"best", "previous"}
 NEVER_WORDS = _words(
     """memory mem seed pid port version checkpoint ckpt attempted pretrained params parameters previous last_best
-    allocated reserved hysteresis skipped nan_iterations words_labels workers oom"""
+    allocated reserved hysteresis skipped nan_iterations words_labels workers oom kb mb gb tb kib mib gib tib"""
 )
 NEVER_HEAD = re.compile(
     r"^(?:num|number|n|max|min|total|warmup|save|log|logging|gradient_accumulation|eval_every|batch_size|instantaneous|early_stop\w*)_"
 )
+# `PERF_WITH_AVX2=1`, `OMP_NUM_THREADS: 4`: a switch of a build or of the environment, where its value is a whole number.
+SWITCH = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 HYPER = re.compile(
     r"(?:^|_)(?:alpha|gamma|beta|beta\d|betas|momentum|mom|weight_decay|decay|dropout|eps|epsilon|ratio|temperature|top_k|top_p|warmup|"
     r"sampling_ratio|sampling|threshold|hysteresis|capability|smoothing|interval|freq|frequency|every|patience|factor|policy|"

@@ -71,6 +71,11 @@ def is_split_only(name: str) -> bool:
     return not (words - lexicon.SPLITS) & lexicon.METRIC_WORDS
 
 
+def is_switch(name: str) -> bool:
+    """`USE_CUDA`: of a build or of the environment, where its value is a whole number."""
+    return lexicon.SWITCH.fullmatch(name) is not None
+
+
 @lru_cache(4096)
 def is_learning_rate(name: str) -> bool:
     """A metric in training, a setting before it."""

@@ -94,6 +94,9 @@ class Pairs(Values):
                     return self._sign(at + 1, subject)
                 self._after()
                 return at + 1
+            if self._ends_title(at):
+                self._after()
+                return at + 1
             name = self._name()
             if len(self.words) > 1 and "_" in self.words[-1].text:  # CV info cv_loss 1.5
                 name = Span(self.words[-1].start, self.words[-1].end)
@@ -178,6 +181,9 @@ class Pairs(Values):
         if char == "(":
             return self._open_round(at, token)
         if char == "[":
+            ranged = self._behind_range(at)
+            if ranged is not None:
+                return self._sign(ranged, self._name())
             return self._open_square(at)
         if char in "])}":
             if self.brackets:

@@ -27,6 +27,7 @@ _STOP = {
     "because",
     "between",
     "be",
+    "took",
 }
 _CUT = {"with", "and", "has", "got", "gives", "achieved", "reached", "where"}  # what stands before them is no name
 _CLUMP = re.compile(r"([0-9]+)(epoch|ep|batch|iter|step|num_updates|updates)(?![a-z])")
@@ -79,8 +80,13 @@ class Phrase(Cursor):
         words = self.words
         for back in range(len(words) - 1, max(len(words) - 1 - _NAME_WORDS, -1), -1):
             if words[back].text.lower() in _CUT:
+                subject = self._subject(words[:back])
+                if subject is not None:  # `KL divergence after 250 iterations with early exaggeration: 50.0`
+                    return subject
                 words = words[back + 1 :]
                 break
+        if words and words[0].text.lower() == "of":  # `iteration: 1 of max_iter: 9`
+            words = words[1:]
         if not words or len(words) > _NAME_WORDS:
             return None
         start, end = words[0].start, until if until is not None else words[-1].end
@@ -183,5 +189,5 @@ class Phrase(Cursor):
         else:
             self.last_rate = None
         whole = isinstance(value, Span) and self.text[value.start : value.end].strip("+-").replace(",", "").isdigit()
-        sure = sure and names.is_metric(string) and not (whole and names.is_split_only(string))
+        sure = sure and names.is_metric(string) and not (whole and (names.is_split_only(string) or names.is_switch(string)))
         self.reading.pairs.append(Pair(name, value, sure, rule))

@@ -76,7 +76,7 @@ def _literal(form: Shape, table: tables.Table | None) -> frozenset[int]:
         row = _table_row(table, text)
         if row is not None:
             spans = row.labels
-        elif _header(text) is not None:
+        elif _header(text, table) is not None:
             return frozenset(range(1, len(form.parts), 2))
         else:
             reading = read(text)
@@ -89,8 +89,8 @@ def _literal(form: Shape, table: tables.Table | None) -> frozenset[int]:
     return literal
 
 
-def _header(text: str) -> tables.Table | None:
-    return tables.header(bars.strip(text, Reading()))
+def _header(text: str, above: tables.Table | None) -> tables.Table | None:
+    return tables.header(bars.strip(text, Reading()), above)
 
 
 def _make(form: Shape, literal: frozenset[int], table: tables.Table | None) -> Plan:
@@ -104,7 +104,7 @@ def _make(form: Shape, literal: frozenset[int], table: tables.Table | None) -> P
         ]
         _lay(plan, _inside(form, literal), row.step, row.epoch, values, values)
     else:
-        plan.opens = _header(text)
+        plan.opens = _header(text, table)
         if plan.opens is None:
             _plan_text(plan, text, _inside(form, literal))
     plan.commas = any("," in text[slice(*span)] for span in plan.spans)
@@ -151,6 +151,7 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
     always: list[tuple[str, Span | float]] = []
     started: list[tuple[str, Span | float]] = []
     sure = any(pair.sure for pair in reading.pairs)
+    counted = bool(reading.epochs) or any(counter.rank < len(lexicon.STEPS) for counter in reading.steps)  # in words
     setting = not plan.evidence and all(names.is_learning_rate(_name(pair, text)) for pair in reading.pairs if pair.sure)
     for pair in reading.pairs:
         if setting and (in_object or pair.sure):  # only a learning rate: a setting, unless training goes on in free text
@@ -159,7 +160,12 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
             continue
         name = _name(pair, text)
         named = f"{split} {name}" if split and split.lower() not in name.lower() else name
-        if pair.sure or (plan.evidence and (sure or pair.rule != "name value in a list")) or (sure and in_object):
+        listed = pair.rule == "name value in a list"
+        if (
+            pair.sure
+            or (plan.evidence and (sure or not listed or (counted and _is_plain_fraction(pair, text))))
+            or (sure and in_object)
+        ):
             always.append((named, pair.value))
             started.append((named, pair.value))
         elif not plan.evidence and _likely(pair, name, text):
@@ -178,7 +184,17 @@ def _likely(pair: Pair, name: str, text: str) -> bool:
     """A name that nobody knows, in a file whose training has begun: a metric if its value is no whole number."""
     if pair.rule.startswith("name value") or names.is_hyper(name):
         return False
-    return not isinstance(pair.value, Span) or "." in text[slice(*pair.value)] or "e" in text[slice(*pair.value)]
+    return _is_fraction(pair, text)
+
+
+def _is_fraction(pair: Pair, text: str) -> bool:
+    """No whole number."""
+    return not isinstance(pair.value, Span) or not {".", "e", "E"}.isdisjoint(text[slice(*pair.value)])
+
+
+def _is_plain_fraction(pair: Pair, text: str) -> bool:
+    """No whole number, and without a unit: `1.5s` is a time."""
+    return _is_fraction(pair, text) and not (isinstance(pair.value, Span) and text[pair.value.end : pair.value.end + 1].isalpha())
 
 
 def _best(counters: list[Counter]) -> Counter | None:

@@ -6,12 +6,14 @@ What is open is kept in the file's state, so that a row far from its header, in 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from stream_jobs.extract import names, numbers
 from stream_jobs.extract.reading import Span
 
 ALIGNED, PIPE, CSV = "aligned", "pipe", "csv"
+UPPER = "upper"  # the upper half of a header over two lines, as Vowpal Wabbit prints
 _GAP = re.compile(r"\t+|\s{2,}")
 _RULE = re.compile(r"[\s\-=+|:─━═┼╪╋┿├┤┡╇┩┏┳┓└┴┘┌┬┐╭╮╰╯╞╡]+")
 PIPES = "|│┃║"
@@ -28,6 +30,7 @@ _CLOCK = re.compile(r"[0-9:.]+(?:\.[0-9]+)?(?:[a-zA-Z]{1,5}(?:/[a-z]+)?|%)?")
 _OVERALL = {"all", "avg", "mean", "overall", "total", "average"}
 _LABELS = {"class", "classes", "category", "label", "name"}
 _KEYS = {"metric", "metrics", "test metric", "validate metric", "validation metric", "test_metric", "name", "key"}
+_FOLD = re.compile(r"(?:fold|run|split|seed|trial)\s?[0-9]+|mean|avg|average|median|min|max|std", re.I)
 MISSES = 64  # lines that are no rows before an aligned table is closed
 
 
@@ -63,8 +66,8 @@ def pipe_cells(text: str) -> list[str] | None:
     return body[1:-1].split("|")
 
 
-def header(text: str) -> Table | None:
-    """The table that this line opens, or None."""
+def header(text: str, above: Table | None = None) -> Table | None:
+    """The table that this line opens, or None. `above`: the table that is open, perhaps by the upper half of this header."""
     body = text.strip(" \t|│┃║:")
     if len(body) > 8192:
         return None
@@ -77,9 +80,20 @@ def header(text: str) -> Table | None:
             if "=" not in body and ": " not in body
             else None
         )
-    if "  " in body or "\t" in body:
-        return _opened(ALIGNED, _GAP.split(body), 2)
-    return None
+    if "  " not in body and "\t" not in body:
+        return None
+    cells = _GAP.split(body)
+    if above is None and _is_upper(cells):
+        return Table(UPPER, tuple(cells))
+    below = body.split()
+    if above is not None and above.kind == UPPER and len(below) == len(above.columns):
+        return _opened(ALIGNED, [f"{one} {other}" for one, other in zip(above.columns, below, strict=True)], 2)
+    return _opened(ALIGNED, cells, 2)
+
+
+def _is_upper(words: list[str]) -> bool:
+    """`average  since  example  example` over `loss  last  counter  weight`: what stands twice names no column yet."""
+    return 3 < len(words) < 100 and len(set(words)) < len(words) and all(word.isalpha() and word.islower() for word in words)
 
 
 def _opened(kind: str, cells: list[str], least: int) -> Table | None:
@@ -89,6 +103,8 @@ def _opened(kind: str, cells: list[str], least: int) -> Table | None:
         return None
     if any(_COUNTER.search(cell) or "=" in cell or (kind != CSV and _SIGN.search(cell)) for cell in cells):
         return None
+    if kind == ALIGNED and _is_folds(cells):
+        return Table(kind, tuple(cells))
     if 2 * sum(_SIGN.search(cell) is not None for cell in cells) >= len(cells):
         return None  # `mse:0.5, mae:0.25`
     if 2 * sum(numbers.read(cell.rsplit(" ", 1)[-1]) is not None for cell in cells) >= len(cells):
@@ -104,9 +120,16 @@ def _opened(kind: str, cells: list[str], least: int) -> Table | None:
     return Table(kind, tuple(cells)) if words <= 4 else None
 
 
+def _is_folds(columns: Sequence[str]) -> bool:
+    """`Fold 1  Fold 2  Mean  Std`: each row is one metric, named by its label."""
+    return len(columns) > 2 and all(_FOLD.fullmatch(column) for column in columns)
+
+
 def row(table: Table, text: str) -> Row | None:
     """The row that this line is, or None."""
     count = len(table.columns)
+    if table.kind == UPPER:
+        return None
     if table.kind == PIPE:
         if pipe_cells(text) is None:
             return None
@@ -123,12 +146,12 @@ def row(table: Table, text: str) -> Row | None:
 
 
 def _read_labelled(table: Table, text: str, spans: list[Span]) -> Row | None:
-    """A row with a label that no column names, as in scikit-learn's classification report; only averages are read."""
+    """A row with a label that no column names: of a classification report, whose averages are read, or of folds."""
     label = text[slice(*spans[0])]
     values = spans[1:]
     if not all(numbers.is_number(text[slice(*span)]) for span in values):
         return None
-    if not label.endswith("avg"):
+    if not (label.endswith("avg") or (_is_folds(table.columns) and names.is_metric(label))):
         return Row([], [])
     named = [(f"{label} {name}", span) for name, span in zip(table.columns, values, strict=True) if not names.is_never(name)]
     return Row([name for name, _ in named], [span for _, span in named], labels=[spans[0]])
@@ -159,6 +182,9 @@ def _read(table: Table, text: str, spans: list[Span]) -> Row | None:
     label = names.plain(columns[0]) in _LABELS and not keyed
     for i, span in enumerate(spans):
         name, cell = columns[i], text[slice(*span)]
+        if cell.startswith("["):  # DeepXDE prints lists, also of one; the row's last bracket is off already
+            cell = cell[1:].removesuffix("]")
+            span = Span(span.start + 1, span.start + 1 + len(cell))
         if cell.endswith("%"):
             span, cell = Span(span.start, span.end - 1), cell[:-1]
         if not numbers.is_number(cell) and numbers.word_value(cell) is None:
