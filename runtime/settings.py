@@ -41,9 +41,8 @@ PROGRAM_PREFIXES = (
     "TRAINWIRE_TEST_",
 )
 # Names that the SDK and `trainwire run` read in the training task's own environment.
-SDK_NAMES = frozenset(
-    PREFIX + name for name in ("TASK_ID", "TASK_NAME", "START_ID", "ATTEMPT", "RANK", "WORLD_SIZE", "LOG_DIR", "OWNER", "PROJECT")
-)
+_SDK_WORDS = ("TASK_ID", "TASK_NAME", "TASK_PATTERNS", "NAME", "START_ID", "ATTEMPT", "RANK", "WORLD_SIZE", "LOG_DIR", "OWNER")
+SDK_NAMES = frozenset(PREFIX + name for name in (*_SDK_WORDS, "PROJECT", "FRAMEWORK"))
 
 
 class Secret:

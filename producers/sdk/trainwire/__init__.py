@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping, Optional, Sequence
 
 from trainwire.run import BUFFER_BYTES, FLUSH_SECONDS, MAX_FILE_BYTES, Run, start, tell
 from trainwire.version import __version__
@@ -34,6 +34,7 @@ def init(
     owner: Optional[str] = None,
     project: Optional[str] = None,
     framework: Optional[str] = None,
+    patterns: Optional[Sequence[str]] = None,
     params: Any = None,
     flush_seconds: float = FLUSH_SECONDS,
     max_file_bytes: int = MAX_FILE_BYTES,
@@ -43,7 +44,8 @@ def init(
 
     What is not given comes from TRAINWIRE_TASK_ID, _NAME, _LOG_DIR, _RANK, _WORLD_SIZE, _ATTEMPT, _START_ID, _OWNER, _PROJECT,
     _FRAMEWORK, then (rank, world size, attempt) from torchrun, Slurm or JobSet. The framework is else the one that was imported
-    before. `name` is free text; `dir` defaults to ./trainwire-logs; attempts count from 1. A file ends at `max_file_bytes` and
+    before. `patterns` (TRAINWIRE_TASK_PATTERNS, one a line) say how to read what other programs append to the file. `name` is
+    free text; `dir` defaults to ./trainwire-logs; attempts count from 1. A file ends at `max_file_bytes` and
     the next begins; `buffer_bytes` is the most that is held while the disk takes nothing.
 
     Raises ValueError for a task id or another argument that is not allowed. A disk that cannot be written raises nothing, here
@@ -61,6 +63,7 @@ def init(
         owner=owner,
         project=project,
         framework=framework,
+        patterns=patterns,
         params=params,
         flush_seconds=flush_seconds,
         max_file_bytes=max_file_bytes,

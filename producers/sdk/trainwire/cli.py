@@ -43,6 +43,13 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--start-id", metavar="ID", help="names this start of the process (TRAINWIRE_START_ID)")
     group.add_argument("--owner", help="whose task it is (TRAINWIRE_OWNER)")
     group.add_argument("--project", help="what it belongs to (TRAINWIRE_PROJECT)")
+    group.add_argument(
+        "--pattern",
+        action="append",
+        metavar="REGEX",
+        help="how to read lines of the file that no rule can, as `zorp~(?P<zorp>[0-9.]+)`; may be repeated"
+        " (TRAINWIRE_TASK_PATTERNS: one a line)",
+    )
     group.add_argument("--framework", help="what it trains with: lightning, xgboost, … (TRAINWIRE_FRAMEWORK)")
 
     run = verbs.add_parser(
@@ -87,6 +94,7 @@ def _identity(options: argparse.Namespace) -> Identity:
         owner=options.owner,
         project=options.project,
         framework=options.framework,
+        patterns=options.pattern,
     )
 
 

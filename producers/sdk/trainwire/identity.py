@@ -11,7 +11,7 @@ import re
 import uuid
 import zlib
 from dataclasses import dataclass
-from typing import Dict, Mapping, Optional, Tuple
+from typing import Dict, Mapping, Optional, Sequence, Tuple
 
 NAME_RULE = "1 to 128 of A-Z a-z 0-9 . _ : - and first a letter or digit"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}", re.ASCII)
@@ -35,6 +35,7 @@ class Identity:
     owner: Optional[str] = None
     project: Optional[str] = None
     framework: Optional[str] = None
+    patterns: Tuple[str, ...] = ()  # how to read the file's other lines
     explicit: Tuple[Tuple[str, str], ...] = ()  # what arguments and TRAINWIRE_* said, as environment for a child process
 
     def stem(self) -> str:
@@ -63,6 +64,7 @@ def resolve(
     owner: Optional[str] = None,
     project: Optional[str] = None,
     framework: Optional[str] = None,
+    patterns: Optional[Sequence[str]] = None,
 ) -> Identity:
     """The identity of this process. Raises ValueError, saying what is allowed, for a wrong argument or TRAINWIRE_* variable."""
     task = task_id if task_id is not None else environ.get("TRAINWIRE_TASK_ID") or None
@@ -85,6 +87,8 @@ def resolve(
     texts = {key: value if value is not None else environ.get(key) or None for key, value in words.items()}
     given.update({key: str(value) for key, value in texts.items() if value is not None})
 
+    if patterns is None:  # the shipper's setting of this name has one a line, too
+        patterns = [line.strip() for line in environ.get("TRAINWIRE_TASK_PATTERNS", "").splitlines() if line.strip()]
     found_rank = number["TRAINWIRE_RANK"]
     if found_rank is None:
         found_rank = _foreign_number(environ, _RANK)
@@ -103,6 +107,7 @@ def resolve(
         owner=texts["TRAINWIRE_OWNER"],
         project=texts["TRAINWIRE_PROJECT"],
         framework=texts["TRAINWIRE_FRAMEWORK"],
+        patterns=tuple(map(str, patterns)),
         explicit=tuple(sorted(given.items())),
     )
 

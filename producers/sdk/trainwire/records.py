@@ -55,6 +55,8 @@ def header(
     _put_text(record, "owner", identity.owner)
     _put_text(record, "project", identity.project)
     _put_text(record, "framework", identity.framework)
+    if identity.patterns:
+        record["patterns"] = _head([shorten(pattern, MAX_WORD) for pattern in identity.patterns])
     return _line(record)
 
 

@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Callable, Dict, List, Mapping, Optional, Type
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type
 
 from trainwire import framework as frameworks
 from trainwire import life, records
@@ -262,6 +262,7 @@ def start(
     owner: Optional[str] = None,
     project: Optional[str] = None,
     framework: Optional[str] = None,
+    patterns: Optional[Sequence[str]] = None,
     params: Any = None,
     flush_seconds: float = FLUSH_SECONDS,
     max_file_bytes: int = MAX_FILE_BYTES,
@@ -281,6 +282,7 @@ def start(
         owner=owner,
         project=project,
         framework=framework,
+        patterns=patterns,
     )
     folder = Path(dir or os.environ.get("TRAINWIRE_LOG_DIR") or DEFAULT_DIR).absolute()
     run = Run(identity, folder, flush_seconds=flush_seconds, max_file_bytes=max_file_bytes, buffer_bytes=buffer_bytes)

@@ -19,6 +19,8 @@ EXAMPLES = Path(__file__).parents[3] / "schemas" / "examples" / "records" / "v1"
 UUID = "365dda22-986b-43f6-a20f-a219a7d63c17"
 NEXT = "8766b9e1-7b45-46d7-9bf0-04986cc15444"
 
+PATTERNS = ("zorp~(?P<zorp>[0-9.]+)", r"größe (?P<name>\w+)=(?P<value>[0-9.]+)")
+
 HEADERS: list[dict[str, Any]] = [
     {
         "identity": Identity("resnet-7", "29e9c8e2-0238-417c-8685-0116e6442c6d"),
@@ -38,7 +40,7 @@ HEADERS: list[dict[str, Any]] = [
         "before": UUID,
     },
     {
-        "identity": Identity("boost-1", "2db3ae53-cc97-4741-9ecc-b0a6712b71fe", 1),
+        "identity": Identity("boost-1", "2db3ae53-cc97-4741-9ecc-b0a6712b71fe", 1, patterns=PATTERNS),
         "uuid": "bd67c8ef-4173-431c-90d0-41b4aa7b6229",
         "host": "node-4",
         "pid": 1,

@@ -89,3 +89,10 @@ def test_a_child_says_the_same_start_but_its_launcher_numbers_it() -> None:
     explicit = resolve(TASK, rank=1, attempt=4)
     assert resolve({**explicit.environment(), **TORCHRUN}).rank == 1
     assert resolve({**explicit.environment(), **TORCHRUN}).attempt == 4
+
+
+def test_patterns_come_from_the_argument_else_one_a_line() -> None:
+    environ = TASK | {"TRAINWIRE_TASK_PATTERNS": "a=(?P<a>1), b\n\n  b=(?P<b>1)\n"}
+    assert resolve(environ).patterns == ("a=(?P<a>1), b", "b=(?P<b>1)")
+    assert resolve(environ, patterns=["x"]).patterns == ("x",)
+    assert resolve(TASK).patterns == ()
