@@ -60,6 +60,7 @@ class Model:
         self.rig = Rig(folder, LOGS=str(folder / self.glob))
         self.streams: list[Stream] = []
         self.at: dict[str, Stream] = {}  # file name → what it holds
+        self.anchors: dict[str, Stream] = {}  # file name → what stood there when it was last in a checkpoint
         self.alive = True
         self.row = 0
         self.told: list[str] = []
@@ -252,6 +253,7 @@ class Model:
         self.rig.lose_checkpoint()
         for stream in self.streams:
             stream.saved = stream.known = False
+        self.anchors.clear()
         self.revive()
         self.settle()
 
@@ -274,6 +276,8 @@ class Model:
                 stream.seen = stream.known = True
             if stream.known:
                 stream.saved = stream.saved or saved
+            if name in NAMES and stream.saved:
+                self.anchors[name] = stream
 
     def short(self) -> None:
         self.wait(self.random.choice([0.05, 0.2, 0.5]))
@@ -286,6 +290,10 @@ class Model:
         self.revive()
         self.rig.sink.away, self.rig.sink.failing = False, ""
         self.rig.run(12.0)
+        for name, anchor in self.anchors.items():  # what was rotated since is found by its name, whoever lived meanwhile
+            for rotated, stream in self.at.items():
+                if rotated.startswith(f"{name}.") and stream.number > anchor.number:
+                    stream.known = True
         self.looked(saved=True)
         for stream in self.streams:
             stream.must = max(stream.must, stream.promised)
