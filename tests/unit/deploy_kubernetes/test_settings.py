@@ -53,8 +53,10 @@ def environ(container: dict[str, Any]) -> dict[str, str]:
                 found[entry["name"]] = entry["value"]
             case {"secretKeyRef": {"name": secret, "key": key}}:
                 found[entry["name"]] = SECRETS[secret][key]
-            case {"fieldRef": _}:
+            case {"fieldRef": {"fieldPath": "metadata.uid"}}:
                 found[entry["name"]] = "uid-1"
+            case {"fieldRef": {"fieldPath": path}} if path.startswith("metadata.annotations["):
+                found[entry["name"]] = r"zorp~(?P<zorp>[0-9.]+)"
             case other:
                 raise AssertionError(other)
     return found
