@@ -38,6 +38,11 @@ RULES = (
         "tests/unit/shipper/test_identity_rules.py::test_b06_starts_that_say_the_same_for_4_kib_and_longer_are_told_apart",
     ),
     Rule(
+        "What stood at a file's place while no shipper lived is looked for",
+        (("producers/shipper/finder.py", "                self.admit_newcomers(place, since, now)\n", "                pass\n"),),
+        "tests/unit/shipper/test_follow.py::test_b07_renames_while_no_shipper_lives",
+    ),
+    Rule(
         "One shipper owns a file",
         (
             (
