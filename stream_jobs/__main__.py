@@ -70,7 +70,9 @@ async def _run(settings: Settings, log: logging.Logger) -> int:
     health.store = None
     await wait_for_topic(settings.kafka, settings.worker, health, stop)
     name = f"{socket.gethostname()}:{os.getpid()}"
-    ingest = Ingest(sink, metrics, worker=name, size=settings.batch.size, quarantine=settings.quarantine)
+    ingest = Ingest(
+        sink, metrics, worker=name, size=settings.batch.size, quarantine=settings.quarantine, names=settings.worker.names
+    )
     worker = Worker(settings, ingest, health, metrics, Pace(sink, settings.batch.seconds))
     watch = asyncio.create_task(worker.watch())
     try:

@@ -107,6 +107,11 @@ class Archive:
             state, _, _ = extract(state, lines.lines, Options(container=container))
         return state
 
+    def names(self, task: str, most: int) -> list[str]:
+        """Metric names of a task, from the index alone, at most so many."""
+        sql = "SELECT DISTINCT name FROM points WHERE task_id = {task:String} LIMIT {most:UInt32}"
+        return [str(row[0]) for row in self._store.query(sql, {"task": task, "most": most})]
+
     def given(self, task: str, file_id: str) -> tuple[str, ...]:
         """The task's own patterns that came with the newest bytes of a file, as far as the ledger still knows them."""
         rows = self._store.query(

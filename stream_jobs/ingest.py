@@ -23,6 +23,7 @@ from stream_jobs.extract import Options, State, extract
 from stream_jobs.files import Files
 from stream_jobs.ledger import End, FileLedger
 from stream_jobs.message import Message
+from stream_jobs.names import Names
 from stream_jobs.quarantine import Quarantine
 from stream_jobs.recall import Recall
 from stream_jobs.settings import QuarantineSettings
@@ -37,7 +38,9 @@ Arrived = tuple[Message, Delta]
 class Ingest:
     """One worker's road from the broker to the store."""
 
-    def __init__(self, sink: Sink, metrics: Metrics, *, worker: str, size: int, quarantine: QuarantineSettings) -> None:
+    def __init__(
+        self, sink: Sink, metrics: Metrics, *, worker: str, size: int, quarantine: QuarantineSettings, names: int
+    ) -> None:
         self._sink, self._metrics, self._worker, self._size = sink, metrics, worker, size
         self._quarantine = Quarantine(quarantine)
         self._loud = quarantine.tasks
@@ -46,6 +49,7 @@ class Ingest:
         self.archive = Archive(sink)
         self._recall = Recall(self.archive)
         self.step = (0, 0)  # which batch is the last that was begun, and how many of its deltas are placed
+        self._names = Names(names, self.archive.names)
         self._again = Again(self.archive, sink, self._pool, self._new_batch)
 
     def assignment(self) -> Files:
@@ -236,6 +240,11 @@ class Ingest:
         if run.cold and run.start == run.end:
             self._metrics.inc("worker_cold_ranges_total")
         batch.add(file, delta, run, (before, after), lines, points, events, message)
+        if examples := self._names.too_many(file.task, points.names):
+            shown = ", ".join(name[:60] for name in examples)
+            text = f"more than {self._names.limit} metric names, such as {shown}: a name should not change from line to line"
+            where = ("too_many_names", "", 0, delta.time, message.arrived)
+            batch.add_event(file.task, *where, message=text, fields={"limit": str(self._names.limit)})
         file.extend(run, delta.end, len(lines.offsets), delta.crc_end, delta.reading, after)
         file.pending = True
 

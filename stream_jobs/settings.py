@@ -71,6 +71,9 @@ class WorkerSettings:
         unit="s",
         why="with messages waiting and no commit for so long, the worker exits to be restarted",
     )
+    names: int = setting(
+        "WORKER_METRIC_NAMES", 2000, why="metric names of a task above which an event shows examples; nothing is dropped"
+    )
     stop: float = setting("WORKER_STOP_SECONDS", 10.0, unit="s", why="after SIGTERM the process ends by then, whatever hangs")
 
 

@@ -90,7 +90,7 @@ class Phrase(Cursor):
         if not words or len(words) > _NAME_WORDS:
             return None
         start, end = words[0].start, until if until is not None else words[-1].end
-        if end - start > _NAME_CHARACTERS or self._is_flag(words[0]):
+        if (end - start > _NAME_CHARACTERS and len(words) > 1) or self._is_flag(words[0]):
             return None
         if self.repeat or words[-1].text.lower() in _STOP or "best" in self.text[self.words[0].start : end].lower():
             return None

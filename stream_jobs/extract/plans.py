@@ -14,6 +14,7 @@ _LONGEST = 16384  # characters of a line whose shape is kept; a longer one is re
 _SHAPES = 4096  # shapes kept by a process; then it begins anew
 _ROUNDS = 3
 POINTS_PER_LINE = 1000
+NAME_CHARACTERS = 256
 
 
 _plans: dict[tuple[tables.Table | None, str, tuple[str, ...]], Plan] = {}
@@ -277,7 +278,7 @@ def _take(pairs: list[tuple[str, Span | float]], slot: dict[Span, int]) -> Take:
     kept = kept[:POINTS_PER_LINE]
     slots = tuple(slot[value] if isinstance(value, Span) else -1 for _, value in kept)
     return Take(
-        tuple(name for name, _ in kept),
+        tuple(name[:NAME_CHARACTERS] for name, _ in kept),
         slots,
         tuple(0.0 if isinstance(value, Span) else value for _, value in kept),
         any(not isinstance(value, Span) for _, value in kept),

@@ -124,12 +124,17 @@ class Desk:
             self.client.command(f"TRUNCATE TABLE {table}")
 
     def worker(
-        self, *, size: int = 1 << 24, quarantine: QuarantineSettings | None = None, dies: tuple[str, str] | None = None
+        self,
+        *,
+        size: int = 1 << 24,
+        quarantine: QuarantineSettings | None = None,
+        dies: tuple[str, str] | None = None,
+        names: int = 2000,
     ) -> Process:
         metrics = Metrics("worker")
         sink = DyingSink(self.settings, metrics, stop=self.stop)
         sink.dies = dies
-        ingest = Ingest(sink, metrics, worker="test:1", size=size, quarantine=quarantine or QuarantineSettings())
+        ingest = Ingest(sink, metrics, worker="test:1", size=size, quarantine=quarantine or QuarantineSettings(), names=names)
         self._open.append(ingest)
         return Process(ingest, sink, metrics, ingest.assignment())
 
