@@ -13,12 +13,11 @@ import pytest
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
 
-from tests.browser.viewing import load, shows, state, wait
+from tests.browser.viewing import SHORT, load, shows, state, wait
 from tests.services.viewing import Gateway, Tasks
 
 pytestmark = [pytest.mark.services, pytest.mark.browser]
 BASE = "/lab/trainwire"
-SHORT = {"viewer_idle_seconds": "15", "viewer_offline_seconds": "15", "viewer_warn_seconds": "8"}
 
 
 def requests(browser: WebDriver) -> list[tuple[str, int]]:

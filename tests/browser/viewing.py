@@ -16,6 +16,8 @@ from tests.services.chromium import chromium
 from tests.services.fixtures import Store
 from tests.services.viewing import Gateway, Tasks, migrate, stub_tools
 
+SHORT = {"viewer_idle_seconds": "15", "viewer_offline_seconds": "15", "viewer_warn_seconds": "8"}  # limits for a test
+
 
 @pytest.fixture
 def tasks(store: Store, database: str) -> Iterator[Tasks]:

@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 from tests.services.fixtures import Store
+from tests.services.killed_viewers import recorded_lives
 from tests.services.viewing import Gateway, Tasks, migrate, stub_tools
 
 pytestmark = pytest.mark.services
@@ -120,7 +121,7 @@ def test_b31_killed_at_every_step_nothing_is_left_and_nothing_doubled_after_one_
         after = said["after"]
         assert [state for _, state, _ in after["viewers"]] in ([], ["ready"]), (step, after)
         assert after.get("answers", "ready") == "ready"
-        assert said["last"]["viewers"] == said["last"]["folders"] == [], (step, said)
+        assert said["last"]["viewers"] == said["last"]["left"] == [], (step, said)
         lives, ends = recorded_lives(tmp_path / f"step-{step}")
         assert len(lives) <= 1, (step, lives)
         for life, kinds in lives.items():
@@ -130,20 +131,6 @@ def test_b31_killed_at_every_step_nothing_is_left_and_nothing_doubled_after_one_
     died = sum(said["died"] for said in steps)
     assert died >= len(steps) - 2
     print(f"killed at {died} of {len(steps)} steps")
-
-
-def recorded_lives(folder: Path) -> tuple[dict[str, set[str]], dict[str, set[tuple[int, int]]]]:
-    """By life: the kinds of its events, and the ends that were recorded."""
-    lives: dict[str, set[str]] = {}
-    ends: dict[str, set[tuple[int, int]]] = {}
-    for file in (folder / "events").rglob("*.jsonl"):
-        for line in file.read_text().splitlines():
-            event = json.loads(line)
-            if event["tw"] == "event" and (life := event["fields"].get("life")):
-                lives.setdefault(life, set()).add(event["kind"])
-                if event["kind"] == "viewer_released":
-                    ends.setdefault(life, set()).add((event["fields"]["started_ms"], event["fields"]["ended_ms"]))
-    return lives, ends
 
 
 def processes_of(folder: Path) -> list[int]:
@@ -156,22 +143,39 @@ def processes_of(folder: Path) -> list[int]:
     return found
 
 
-def test_b32_all_ranks_and_a_late_one_are_followed_without_a_restart(gateway: Gateway, tasks: Tasks) -> None:
-    written: dict[int, dict[int, float]] = {0: {}, 1: {}, 2: {}}
+def test_b32_several_files_of_one_run_and_of_others_are_followed_without_a_restart(gateway: Gateway, tasks: Tasks) -> None:
+    """Training and evaluation write two files of one run by turns, a third joins, another rank and a restart come late."""
+    written: dict[tuple[str, str], dict[int, float]] = {}
+    late: list[float] = []
 
-    def write(rank: int, step: int) -> None:
-        written[rank][step] = float(step)
-        tasks.add("run-1", {"loss": [(step, float(step))]}, rank=rank)
+    def write(run: str, tag: str, step: int, file: str) -> None:
+        attempt, rank = (int(part.rpartition("-")[2]) for part in run.split("/"))
+        written.setdefault((run, tag), {})[step] = float(step)
+        tasks.add("run-1", {tag: [(step, float(step))]}, rank=rank, attempt=attempt, file_id=file)
 
-    write(0, 0)
+    def shown() -> dict[tuple[str, str], dict[int, float]]:
+        return {(run, tag): lanes(run, tag) for run, tag in written}
+
+    def lanes(run: str, tag: str) -> dict[int, float]:
+        """A run's curve over all the runs that its files were given."""
+        runs = (run, *(f"{run}/file-{number}" for number in (2, 3, 4)))
+        return {step: value for one in runs for step, value in scalars(gateway, viewer, one, tag).items()}
+
+    first = "attempt-1/rank-0"
+    write(first, "loss", 0, "train")
     viewer = gateway.until("ready", gateway.ask("run-1").json()["viewer"]["id"])
-    for step in range(1, 21):
-        write(step % 2, step)
-        if step >= 10:
-            write(2, step)
-        time.sleep(0.2)
-    for rank, points in written.items():
-        until(lambda rank=rank: scalars(gateway, viewer, f"attempt-1/rank-{rank}", "loss"), points)
+    for step in range(1, 13):
+        write(first, "loss", step, "train")
+        write(first, "loss" if step % 2 else "eval/loss", 100 + step, "eval")  # the older file goes on all the while
+        if step >= 6:
+            write(first, "eval/loss", 200 + step, "second-eval")
+            write("attempt-1/rank-1", "loss", step, "train-1")
+            write("attempt-2/rank-0", "loss", step, "restarted")
+        if step % 4 == 0:
+            began = time.monotonic()
+            until(shown, written)
+            late.append(time.monotonic() - began)
+    print(f"all points shown {', '.join(f'{seconds:.1f}' for seconds in late)} s after the last was written; it reloads each 2 s")
 
 
 def test_a_newer_extraction_replaces_what_is_shown(gateway: Gateway, tasks: Tasks) -> None:

@@ -33,6 +33,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             total, rate = int(query["bytes"][0]), int(query.get("rate", ["0"])[0])
             self.send_response(200)
             self.send_header("Content-Length", str(total))
+            if "save" in query:
+                self.send_header("Content-Disposition", "attachment; filename=saved")
             self.end_headers()
             block = b"x" * min(65536, rate or 65536)
             while total > 0 and self.command == "GET":

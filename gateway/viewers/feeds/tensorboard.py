@@ -1,4 +1,5 @@
-"""A task's points as TensorBoard's event files: one run an attempt and rank, one file a run, kept up to date while it is open.
+"""A task's points as TensorBoard's event files: one run an attempt and rank (several where its
+files write one metric by turns, see lanes.py), one file a run, kept up to date while it is open.
 
 So TensorBoard shows every task, also one that never wrote an event file. Existing points come thinned (extremes stay) by one
 question a group of names; what is new comes by the same live feed as the page's, whose place is coverage: nothing twice, nothing
@@ -20,6 +21,7 @@ from gateway.feed import Feed, coverage
 from gateway.queries.curves import CurveRequest, curves
 from gateway.store import Query
 from gateway.viewers.feeds import event_files
+from gateway.viewers.feeds.lanes import Lanes
 
 POINTS = 5000  # most points of a curve at first: more than a screen is wide, and what TensorBoard is told to keep
 ALL_POINTS = 2_000_000  # of all curves together: 100 MB of event files, some 2 s of writing
@@ -31,6 +33,7 @@ FLUSH = 1 << 20  # bytes held before they are written
 PAUSE = 7.0
 
 Series = tuple[str, int, int]  # name, rank, attempt
+Point = tuple[float, int | None, float, str]  # wall time in seconds, step, value, file
 
 
 class TensorBoardFeed:
@@ -40,6 +43,7 @@ class TensorBoardFeed:
         self.task_id, self.folder, self.state = task_id, folder, state
         self._lengths: dict[str, int] = {}  # run: bytes written
         self._counted: dict[Series, int] = {}  # series without steps: points so far
+        self._lanes: dict[Series, Lanes] = {}
         self._held: dict[str, list[bytes]] = {}
         self._feed: Feed | None = None
         self._again_at: float | None = None
@@ -49,12 +53,12 @@ class TensorBoardFeed:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()  # the folder above is the viewer's: where that is gone, so is the viewer
         self.state.unlink(missing_ok=True)
-        self._lengths, self._counted, self._held = {}, {}, {}
+        self._lengths, self._counted, self._lanes, self._held = {}, {}, {}, {}
         place = coverage(query, self.task_id)
         written = 0
         for series, points in self._stored(query):
             inside = [p for p in points if _covers(place, p[3], p[4])]  # what came meanwhile comes by the feed
-            self._write(series, [p[:3] for p in inside])
+            self._write(series, [p[:4] for p in inside])
             written += len(inside)
         if self._lengths or self._held:
             self._parameters(query)
@@ -74,6 +78,7 @@ class TensorBoardFeed:
                     file.truncate(length)  # bytes behind it are written again, the same ones
             self._lengths = lengths
             self._counted = {(name, rank, attempt): count for name, rank, attempt, count in kept["counted"]}
+            self._lanes = {(name, rank, attempt): Lanes.of_data(data) for name, rank, attempt, data in kept["lanes"]}
             self._feed = Feed(self.task_id, Coverage.from_cursor(kept["cursor"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return False
@@ -95,10 +100,10 @@ class TensorBoardFeed:
                 self.folder.mkdir()
                 self._again_at = now + PAUSE
                 return True
-            by_series: dict[Series, list[tuple[float, int | None, float]]] = {}
+            by_series: dict[Series, list[Point]] = {}
             for p in message.points:
                 by_series.setdefault((p["name"], p["rank"], p["attempt"]), []).append(
-                    (p["time_ms"] / 1000, p["step"], p["value"])
+                    (p["time_ms"] / 1000, p["step"], p["value"], p["file_id"])
                 )
             for series, points in by_series.items():
                 self._write(series, points)
@@ -149,15 +154,19 @@ class TensorBoardFeed:
             text = f"| parameter | value |\n|---|---|\n{table}"
             self._append(min({*self._lengths, *self._held}), event_files.text("parameters", min(found["time_ms"]) / 1000, text))
 
-    def _write(self, series: Series, points: Iterable[tuple[float, int | None, float]]) -> None:
+    def _write(self, series: Series, points: Iterable[Point]) -> None:
         name, rank, attempt = series
-        numbered = []
-        for wall, step, value in points:
+        by_lane: dict[int, list[tuple[float, int, float]]] = {}
+        for wall, step, value, file in points:
+            lane = 0
             if step is None or series in self._counted:  # no steps: the place in the curve is its step
                 step = self._counted.get(series, 0)
                 self._counted[series] = step + 1
-            numbered.append((wall, step, value))
-        self._append(_run(attempt, rank), event_files.scalars(name, numbered))
+            else:
+                lane = self._lanes.setdefault(series, Lanes()).place(file, step)
+            by_lane.setdefault(lane, []).append((wall, step, value))
+        for lane, numbered in by_lane.items():
+            self._append(_run(attempt, rank, lane), event_files.scalars(name, numbered))
 
     def _append(self, run: str, data: bytes) -> None:
         held = self._held.setdefault(run, [])
@@ -187,14 +196,15 @@ class TensorBoardFeed:
             "cursor": self._feed.coverage.cursor(),
             "lengths": self._lengths,
             "counted": [[*series, count] for series, count in self._counted.items()],
+            "lanes": [[*series, lanes.as_data()] for series, lanes in self._lanes.items()],
         }
         fresh = self.state.with_suffix(".new")
         fresh.write_text(json.dumps(kept))
         fresh.replace(self.state)
 
 
-def _run(attempt: int, rank: int) -> str:
-    return f"attempt-{attempt}/rank-{rank}"
+def _run(attempt: int, rank: int, lane: int) -> str:
+    return f"attempt-{attempt}/rank-{rank}" + (f"/file-{lane + 1}" if lane else "")
 
 
 def _covers(place: Coverage, file: str, offset: int) -> bool:
