@@ -61,6 +61,10 @@ def test_fields_arrive_as_they_were() -> None:
         ({"ce_rank": str(2**64).encode()}, "malformed"),
         ({"ce_subject": b"\xff"}, "malformed"),
         ({"ce_container": b"zip"}, "unknown-container"),
+        ({"ce_patterns": b"(?P<a>1)"}, "malformed"),
+        ({"ce_patterns": b'{"a": 1}'}, "malformed"),
+        ({"ce_patterns": b'["a", 1]'}, "malformed"),
+        ({"ce_patterns": b'["\\ud800"]'}, "malformed"),
     ],
 )
 def test_what_is_wrong_is_named(change: dict[str, bytes | None], reason: str) -> None:

@@ -26,6 +26,15 @@ def test_new_lines_arrive_once_and_half_lines_wait(rig: Rig, tmp_path: pathlib.P
     assert sum(len(d.value) for d in rig.sink.deltas()) == len("one\ntwo\nthree\n")
 
 
+def test_every_delta_carries_the_tasks_own_patterns(tmp_path: pathlib.Path) -> None:
+    """Each of them, since a worker may meet any of them first."""
+    rig = Rig(tmp_path, TASK_PATTERNS="a, b=(?P<a>1)\n\n  b=(?P<b>1)\n")
+    for part in ("one\n", "two\n"):
+        write(tmp_path / "a.log", part)
+        rig.run()
+    assert [delta.patterns for delta in rig.sink.deltas()] == [("a, b=(?P<a>1)", "b=(?P<b>1)")] * 2
+
+
 @pytest.mark.parametrize("there", [True, False])
 def test_a_folder_stands_for_every_file_below_it(tmp_path: pathlib.Path, there: bool) -> None:
     logs = tmp_path / "logs"

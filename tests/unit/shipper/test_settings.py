@@ -29,6 +29,8 @@ def test_globs_are_separated_by_commas_or_newlines() -> None:
         ("TASK_FROM", "runs/(.*)", "group"),
         ("TASK_FROM", "(?P<task>[", "regular expression"),
         ("TASK_FROM", "(?P<task>.)(?P<world>.)", "not world"),
+        ("TASK_PATTERNS", "(?P<a>1)\n.*(?P<b>1)", "may also follow"),
+        ("TASK_PATTERNS", "\n".join(["(?P<a>1)"] * 9), "at most 8"),
         ("RANK", "-1", "whole number"),
         ("ATTEMPT", "second", "whole number"),
         ("SHIPPER_CONTAINER", "docker", "auto, plain, cri or tfevents"),
