@@ -70,7 +70,7 @@ images: setup ## the images of shipper, worker, gateway and command line, on the
 .PHONY: test-kubernetes
 test-kubernetes: setup ## viewers as pods on a real node; the first time it builds one, 15 to 30 minutes
 	@tests/browser/install.sh
-	@$(BIN)/pytest -q tests/kubernetes
+	@deploy/kubernetes/node/run.sh $(BIN)/pytest -q -n 3 --dist loadfile tests/kubernetes
 
 .PHONY: grafana-check
 grafana-check: .venv/.ready ## every query of every panel, variable, annotation and alert on the engine; drift of the dashboards

@@ -18,7 +18,7 @@ else
       apt-get update -qq
       DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >"$state/apt.log" 2>&1
     fi
-    setsid dockerd --data-root "$state/data" --exec-root "$state/exec" --host "$DOCKER_HOST" --pidfile "$state/docker.pid" \
+    setsid dockerd ${DOCKER_OPTIONS:-} --data-root "$state/data" --exec-root "$state/exec" --host "$DOCKER_HOST" --pidfile "$state/docker.pid" \
       >"$state/dockerd.log" 2>&1 &
     for _ in $(seq 150); do docker version >/dev/null 2>&1 && break; sleep 0.2; done
     docker version >/dev/null 2>&1 || { echo "dockerd did not start:" >&2; tail -5 "$state/dockerd.log" >&2; exit 1; }

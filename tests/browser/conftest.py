@@ -18,8 +18,9 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 
-from tests.browser.viewing import browser, start, tasks
+from tests.browser.viewing import browser, start
 from tests.integration.gateway_support import Seeded, seeded
+from tests.services.viewing import tasks
 
 __all__ = ["browser", "seeded", "start", "tasks"]
 

@@ -14,17 +14,9 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from tests.services.chromium import chromium
 from tests.services.fixtures import Store
-from tests.services.viewing import Gateway, Tasks, migrate, stub_tools
+from tests.services.viewing import Gateway, Tasks, stub_tools
 
 SHORT = {"viewer_idle_seconds": "15", "viewer_offline_seconds": "15", "viewer_warn_seconds": "8"}  # limits for a test
-
-
-@pytest.fixture
-def tasks(store: Store, database: str) -> Iterator[Tasks]:
-    migrate(store, database)
-    found = Tasks(store, database)
-    yield found
-    found.close()
 
 
 @pytest.fixture

@@ -19,17 +19,9 @@ import pytest
 
 from tests.services.fixtures import Store
 from tests.services.killed_viewers import recorded_lives
-from tests.services.viewing import Gateway, Tasks, migrate, stub_tools
+from tests.services.viewing import Gateway, Tasks, stub_tools
 
 pytestmark = pytest.mark.services
-
-
-@pytest.fixture
-def tasks(store: Store, database: str) -> Iterator[Tasks]:
-    migrate(store, database)
-    found = Tasks(store, database)
-    yield found
-    found.close()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A real node, one a session: API server, scheduler, kubelet, containerd. Its build takes up to half an hour the first time."""
+"""A real node, as deploy/kubernetes/node/run.sh gives it: API server, scheduler, kubelet, containerd."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ import httpx
 import pytest
 
 from tests.services.fixtures import Store
-from tests.services.viewing import Gateway, Tasks, migrate, stub_tools
+from tests.services.viewing import Gateway, Tasks, stub_tools, tasks
 
-NODE = Path(__file__).parents[2] / "deploy" / "kubernetes" / "node"
+__all__ = ["tasks"]
+
 HOST = "10.244.0.254"  # this machine, as the node's pods see it
 
 
@@ -76,24 +77,13 @@ class Cluster:
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    if os.geteuid() != 0:
-        pytest.skip("a node needs root")
-    subprocess.run([NODE / "install.sh"], check=True)
-    built = Path(subprocess.run([NODE / "build.sh"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
-    images = built.parent / "viewers.tar"
-    subprocess.run([NODE / "images.sh", images], check=True)
-    folder = tmp_path_factory.mktemp("node") / f"n{os.getpid()}"
-    environment = {**os.environ, "BIN": str(built), "IMAGES": f"{built}/pause.tar {images}", "STORE": str(built / "containerd")}
-    up = subprocess.run([NODE / "nsup.sh", folder], env=environment, capture_output=True, text=True, timeout=170, check=False)
-    try:
-        assert up.returncode == 0, f"{up.stdout}\n{up.stderr}"
-        print(up.stdout)
-        found = Cluster(built / "kubectl", folder / "kubeconfig")
-        yield found
-        found.close()
-    finally:
-        subprocess.run([NODE / "nsdown.sh", folder], env=environment, capture_output=True, timeout=60, check=False)
+def cluster() -> Iterator[Cluster]:
+    if "TRAINWIRE_TEST_NODE" not in os.environ:
+        pytest.fail("these tests need a node: `make test-kubernetes`, or deploy/kubernetes/node/run.sh pytest …", pytrace=False)
+    node, programs = Path(os.environ["TRAINWIRE_TEST_NODE"]), Path(os.environ["TRAINWIRE_TEST_NODE_PROGRAMS"])
+    found = Cluster(programs / "kubectl", node / "kubeconfig")
+    yield found
+    found.close()
 
 
 @pytest.fixture(scope="session")
@@ -123,14 +113,6 @@ def store_for_pods(cluster: Cluster, store: Store) -> Iterator[str]:
     threading.Thread(target=accept, daemon=True).start()
     yield f"http://{HOST}:{listener.getsockname()[1]}"
     listener.close()
-
-
-@pytest.fixture
-def tasks(store: Store, database: str) -> Iterator[Tasks]:
-    migrate(store, database)
-    found = Tasks(store, database)
-    yield found
-    found.close()
 
 
 @pytest.fixture

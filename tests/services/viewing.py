@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from schemas.columns import TABLES
 from schemas.migrations import Layout
@@ -102,6 +103,15 @@ class Tasks:
             settings = {"insert_deduplication_token": uuid.uuid4().hex}
             data = [list(row.values()) for row in rows]
             self._client.insert(table, data, column_names=names, column_type_names=types, settings=settings)
+
+
+@pytest.fixture
+def tasks(store: Store, database: str) -> Iterator[Tasks]:
+    """Tasks in a database of the test's own."""
+    migrate(store, database)
+    found = Tasks(store, database)
+    yield found
+    found.close()
 
 
 class Gateway:
