@@ -17,7 +17,7 @@ import orjson
 from stream_jobs.extract.reading import Span
 from stream_jobs.extract.shapes import FLOAT, INTEGER, Shape
 
-WINDOW = 512  # lines looked at once
+WINDOW = 2048  # lines looked at once
 FIRST = 16  # and at first
 LEAST = 3  # lines of one form in a row before a run is tried
 _NUMERIC = frozenset(b"0123456789.eE+-")
