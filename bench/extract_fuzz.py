@@ -76,7 +76,7 @@ def said(text: str, value: float) -> bool:
     text = COLOURS.sub("", text)
     for number in PRINTED.findall(text):
         for form in {number.replace(",", ""), *number.split(",")}:
-            if form[:1].isdigit() or form[1:2].isdigit():  # `1,e5` is two
+            if form.lstrip(".")[:1].isdigit():  # of `1,e5` only the 1
                 found.add(float(form))
     if abs(value) in found:
         return True

@@ -110,7 +110,7 @@ def printed(text: str) -> set[float]:
     found = set()
     for number in _PRINTED.findall(text):
         for form in {number.replace(",", ""), *number.split(",")}:
-            if form[:1].isdigit() or form[1:2].isdigit():  # `1,e5` is two
+            if form.lstrip(".")[:1].isdigit():  # of `1,e5` only the 1
                 found.add(float(form))
     return found
 
