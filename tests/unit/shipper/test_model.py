@@ -278,6 +278,8 @@ class Model:
                 stream.saved = stream.saved or saved
             if name in NAMES and stream.saved:
                 self.anchors[name] = stream
+        for name in self.anchors.keys() - self.at.keys():  # it ended there: nothing leads to what comes while nobody looks
+            del self.anchors[name]
 
     def short(self) -> None:
         self.wait(self.random.choice([0.05, 0.2, 0.5]))
