@@ -4,7 +4,7 @@ set -uo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 CACHE=${TRAINWIRE_TEST_KUBERNETES_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/trainwire/kubernetes}; mkdir -p "$CACHE"
 lacks=0; lack() { echo "no Kubernetes node can run here: $*" >&2; lacks=1; }
-[ "$(id -u)" = 0 ] || lack "it needs root"
+[ "$(id -u)" = 0 ] || { lack "it needs root"; exit 1; }
 for hierarchy in cpu cpuset memory pids devices; do
   d=/sys/fs/cgroup/$hierarchy/ktest-check-$$
   { mkdir "$d" && rmdir "$d"; } 2>/dev/null || lack "cgroup version 1 with a writable $hierarchy hierarchy under /sys/fs/cgroup is missing (there is: $(stat -fc %T /sys/fs/cgroup))"
@@ -13,7 +13,8 @@ unshare --mount --pid --fork --mount-proc --net true 2>/dev/null || lack "namesp
 { ip link add kcheck0 type veth peer name kcheck1 && ip link del kcheck0; } 2>/dev/null || lack "virtual network devices (veth) cannot be made"
 unshare --net sh -c 'ip link add kcheck0 type bridge && iptables -w -t nat -A POSTROUTING -m comment --comment x -j MASQUERADE' 2>/dev/null ||
   lack "bridges, or iptables with masquerading, do not work in a network namespace"
-o=$(mktemp -d "$CACHE/check.XXXXXX"); mkdir "$o"/{low,up,work,all}
+o=$(mktemp -d "$CACHE/check.XXXXXX") || { lack "$CACHE cannot be written to"; exit 1; }
+mkdir "$o"/{low,up,work,all}
 unshare --mount mount -t overlay overlay -o "lowerdir=$o/low,upperdir=$o/up,workdir=$o/work" "$o/all" 2>/dev/null ||
   lack "overlay file systems cannot be mounted in $CACHE: let TRAINWIRE_TEST_KUBERNETES_CACHE name a folder on a plain disk"
 rm -rf "$o"
