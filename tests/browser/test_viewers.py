@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -156,8 +157,13 @@ def test_the_list_of_viewers_shows_and_stops_them(start: Callable[..., Gateway],
     gateway.until("ready", id)
     browser.get(f"{gateway.url}/viewers")
     row = wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, "#rows tr"))
-    assert "run-1" in row.text
-    assert "anybody" in row.text
+    shown = [cell.text for cell in row.find_elements(By.TAG_NAME, "td")]
+    assert shown[:4] == ["run-1", "Stub", "ready", "anybody"]
+    age, looking, cost, left = shown[4:8]
+    assert re.fullmatch(r"\d+ (s|min)", age)
+    assert re.fullmatch(r"unseen \d+ s", looking)
+    assert cost.isdigit()
+    assert re.fullmatch(r"\d+ (s|min)", left), "nobody looks: the offline limit"
     row.find_element(By.TAG_NAME, "button").click()
     wait(browser, lambda b: b.find_element(By.ID, "none").is_displayed())
     assert gateway.tools() == []
