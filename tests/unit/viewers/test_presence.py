@@ -172,6 +172,19 @@ def test_a_stream_that_a_tool_keeps_open_by_itself_is_nobody() -> None:
     assert time.released == pytest.approx(120, abs=3)
 
 
+def test_a_tools_own_requests_are_nobodys_while_all_pages_are_in_the_background() -> None:
+    """They do not say whose page they come from."""
+    time = Time(QUICK)
+    time.presence.connect("one", "ada", time.now)
+    time.presence.page("one", "ada", False, time.now)
+    time.go(200, 2, lambda: time.presence.end(time.presence.begin(None, time.now), time.now))
+    assert time.released == pytest.approx(120, abs=3)
+    seen = Time(QUICK)
+    seen.presence.page("one", "ada", True, seen.now)
+    seen.go(100, 2, lambda: seen.presence.end(seen.presence.begin(None, seen.now), seen.now))
+    assert seen.presence.idle_for(seen.now) < 3
+
+
 def test_b30d_two_users_one_leaves() -> None:
     time = Time(QUICK)
     time.presence.connect("one", "ada", time.now)
