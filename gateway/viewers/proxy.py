@@ -37,6 +37,7 @@ from gateway.viewers.viewers import Viewers
 
 STORAGE = b"~/storage.js"  # below the tool's own address
 BODYLESS = {"GET", "HEAD", "OPTIONS", "TRACE"}
+NOT_WHOLE = {204, 206, 304}  # answers without the page that they speak of
 LARGEST_PAGE = 4 * 2**20  # bytes of HTML that is mended; TensorBoard's has 200 kB
 LARGEST_HEADER = 64 * 1024  # bytes of one line of a tool's answer
 LARGEST_FRAME = 16 * 2**20  # bytes of one WebSocket message; 16 of them may wait
@@ -107,14 +108,20 @@ class Proxy:
 
     async def _answer(self, answer: aiohttp.ClientResponse, viewer: Viewer, page: bool, ended: Callable[[], None]) -> Response:
         """The answer on its way; a page is read whole first, and mended."""
-        plain = answer.headers.get("content-encoding", "identity") == "identity"
-        if not (page and plain and answer.headers.get("content-type", "").startswith("text/html")):
+        kind = answer.headers.get("content-type", "")
+        encoded = answer.headers.get("content-encoding", "identity") != "identity"
+        saved = "content-disposition" in answer.headers
+        if not (page and kind.startswith("text/html")) or encoded or saved or answer.status in NOT_WHOLE:
             return _Stream(answer, answer.content.iter_any(), ended)
         read = b""
-        async for part in answer.content.iter_any():
-            read += part
-            if len(read) > LARGEST_PAGE:
-                return _Stream(answer, _behind(read, answer.content.iter_any()), ended)
+        try:
+            async for part in answer.content.iter_any():
+                read += part
+                if len(read) > LARGEST_PAGE:
+                    return _Stream(answer, _behind(read, answer.content.iter_any()), ended)
+        except BaseException:
+            answer.close()
+            raise
         answer.close()
         ended()
         for wrong, right in viewer.tool.mend:
