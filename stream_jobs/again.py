@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from schemas.events import Delta, FileRef
 from schemas.framing import Container
 from stream_jobs.archive import Archive
-from stream_jobs.batch import Batch, Entry, Inserts
+from stream_jobs.batch import Batch, Inserts
+from stream_jobs.entry import Entry
 from stream_jobs.extract import Options, State, extract
 from stream_jobs.ledger import COLD, FileLedger, Run, revision
 

@@ -20,39 +20,17 @@ from schemas.columns import TABLES
 from schemas.events import Delta, FileEnd, FileRef, Heartbeat
 from schemas.framing import Lines, visible
 from stream_jobs import rows
+from stream_jobs.entry import Entry
 from stream_jobs.extract import Events, Points, State, progress_of
 from stream_jobs.ledger import FileLedger, Run
 from stream_jobs.message import Message
 from stream_jobs.rows import Columns, uint32
 
 FIRST = ("log_lines", "task_events", "heartbeats", "repeats")  # inserted side by side with points
-LAST_OFFSET = 2**64 - 1  # no message's own: what is written without a message leaves the smallest as it is
 
 
 class Inserts(Protocol):
     def insert(self, table: str, columns: Columns, token: str) -> list[int]: ...
-
-
-@dataclass(slots=True)
-class Entry:
-    """One ledger row to be: what a batch holds of one run of a file, from one reading."""
-
-    file: FileLedger
-    delta: Delta  # the newest of them: whose file it is, which container
-    run: Run
-    start: int
-    end: int
-    crc_start: int
-    state_start: bytes
-    state: State
-    marks: list[tuple[int, int]]
-    written: int  # ms since the epoch, as the columns of the ledger say
-    arrived: int
-    first_arrived: int
-    first_offset: int = LAST_OFFSET  # of the messages that brought it
-    lines: int = 0
-    points: int = 0
-    events: int = 0
 
 
 @dataclass(slots=True)
@@ -185,10 +163,10 @@ class Batch:
                 self._put_aside(table, index, now)
         sink.insert("dead_letters", self.tables["dead_letters"], f"dead_letters:{token}")
         for entry in self.entries.values() if not self.ranges_only else ():
-            _append(self.tables["ledger"], self._ledger_row(entry, now))
+            _append(self.tables["ledger"], entry.ledger_row(self.worker, now))
         sink.insert("ledger", self.tables["ledger"], f"ledger:{token}")
         for entry in self.entries.values():
-            _append(self.tables["file_ranges"], _range_row(entry, now))
+            _append(self.tables["file_ranges"], entry.range_row(now))
         sink.insert("file_ranges", self.tables["file_ranges"], f"file_ranges:{token}")
         for entry in self.entries.values():
             entry.file.pending = False
@@ -290,13 +268,6 @@ class Batch:
         text = f"the store refused this row of {table}"
         self._add_dead((table, 0, place), "rejected-row", text, row["task_id"], b"", [], body, row["arrived"], now)
 
-    def _ledger_row(self, entry: Entry, now: int) -> list[Any]:
-        delta, file = entry.delta, entry.file
-        whose = [file.task, file.file_id, entry.start, entry.end, entry.run.revision, delta.reading]
-        proof = [entry.crc_start, entry.marks, entry.state.dump(), entry.run.cold, delta.container]
-        counts = [entry.lines, entry.points, entry.events]
-        return [*whose, *proof, *counts, delta.source, self.worker, entry.written, delta.time, entry.arrived, now]
-
     def _token(self) -> str:
         """A hash of everything that makes the rows: the same bytes from the same state, by the same extraction."""
         digest = hashlib.blake2b(digest_size=16)
@@ -308,15 +279,6 @@ class Batch:
         for said in self.said:
             digest.update(said.encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
-
-
-def _range_row(entry: Entry, now: int) -> list[Any]:
-    ref, file, run = entry.delta.file, entry.file, entry.run
-    place = [file.task, file.file_id, run.revision, run.start, entry.end, int(run.cold)]
-    whose = [ref.path, ref.start_id, uint32(ref.attempt), uint32(ref.rank) or 0, uint32(ref.world_size), ref.name]
-    parents = [file.parent, file.parent_end]
-    times = [entry.first_arrived, entry.arrived, now, entry.first_offset]
-    return [*place, *whose, entry.delta.container, entry.delta.source, run.lines, *parents, *times]
 
 
 def _append(columns: Columns, row: list[Any]) -> None:
