@@ -9,7 +9,7 @@ from stream_jobs.extract.reading import Counter, Reading, Span
 _N = r"[0-9]+(?:\.[0-9]+)?[kKMGT]?"
 # `37%|███   | 112/300 [10:02<44:51, 5.29s/it` and the same without the drawn bar; what follows the rate is metrics.
 _TQDM = re.compile(
-    rf"[0-9]{{1,3}}%(?:\s*\|[^|\n]{{0,400}}\||\s)\s*({_N})/({_N}|\?)\s*\[[0-9:?<\s]*(?:day[s]?,\s[0-9:?<\s]*)?(?:,\s*[0-9.?]+\s?[^\s,\]]*)?\]?"
+    rf"(?<![0-9.])(?<![0-9],)[0-9]{{1,3}}(?:\.[0-9]{{1,6}})?%(?:\s*\|[^|\n]{{0,400}}\||\s)\s*({_N})/({_N}|\?)\s*\[[0-9:?<\s]*(?:day[s]?,\s[0-9:?<\s]*)?(?:,\s*[0-9.?]+\s?[^\s,\]]*)?\]?"
 )
 _TQDM_OPEN = re.compile(rf"(?<![\w.])({_N})\s?(?:it|batch|step|example)[a-z]*\s\[[0-9:?<\s]*(?:,\s*[0-9.?]+\s?[^\s,\]]*)?\]?")
 # `1875/1875 [=====>....] - 2s 1ms/step`, Keras 3: `1875/1875 ━━━━━━━━ 2s 1ms/step`, verbose 2: `1875/1875 - 2s - `

@@ -99,3 +99,8 @@ def test_thousands_are_one_number_only_in_groups_of_three() -> None:
     assert values("step 3 tps: 1,234,567.5") == {"tps": 1234567.5}
     assert values("step 3 tps: 1234,567") == {}
     assert values("step 3 losses: 5,73") == {}
+
+
+def test_a_bar_takes_nothing_from_a_number() -> None:
+    assert values("classes   top1_acc   top5_acc: 11100%|##| 1/1 [00:00<00:00, 2.86it/s]").get("top5_acc") == 11100.0
+    assert values("step 1 loss: 12.5%|##| 1/2 [00:00<00:00, 2.86it/s]") == {}
