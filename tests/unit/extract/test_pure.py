@@ -23,6 +23,7 @@ RECORDS = [
     '{"tw":"log","t":1760000000003,"s":3,"e":0.5,"m":{"loss":"NaN","acc":1}}',
     '{"tw":"progress","t":1760000000004,"done":3,"total":10}',
     '{"tw":"end","t":1760000000005,"status":"succeeded"}',
+    '{"tw":"header","t":1760000000006,"v":1,"task":"t","patterns":["zorp~(?P<zorp>[0-9.]+)","(a+)+(?P<b>1)"]}',
     '{"tw":"log","t":1,"m":{"a":',
     '{"tw":"log","t":1,"m":{"a":1}},{"tw":"log","t":1,"m":{"b":[1',
     '{"tw":"log","t":1,"m":{"c":2}}]}}',
@@ -45,6 +46,7 @@ OTHERS = [
     "model (",
     ")",
     "epoch 2:",
+    "zorp~0.5 step 3",
 ]
 KNOWN = [line for _, text, _ in FORMS for line in text.split("\n")] + list(KINDS.values()) + RECORDS + TRACE + OTHERS
 LINE = st.one_of(
