@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stream_jobs.extract.reading import Span
-from stream_jobs.extract.tokens import NUM, OPAQUE, PUNCT, Token, tokenize
+from stream_jobs.extract.tokens import NUM, OPAQUE, PUNCT, WORD, Token, tokenize
 
 
 class Cursor:
@@ -29,8 +29,10 @@ class Cursor:
         return None
 
     def _is_valued(self, at: int) -> bool:
-        """A number behind a gap, with nothing behind it: `f1-score (micro avg)  0.85`."""
-        return at + 1 == len(self.tokens) and self.tokens[at].kind == NUM and self.tokens[at].space == 2
+        """A number behind a bracket of words or a gap, with nothing behind it: `F-score (micro) 0.85`."""
+        if at + 1 != len(self.tokens) or self.tokens[at].kind != NUM:
+            return False
+        return self.tokens[at].space == 2 or self.tokens[at - 2].kind == WORD
 
     def _ends_title(self, at: int) -> bool:
         """`Validation DataLoader 0: |`: a colon, then a bar or nothing: the number counts what the bar is of."""

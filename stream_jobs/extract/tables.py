@@ -151,7 +151,7 @@ def _read_labelled(table: Table, text: str, spans: list[Span]) -> Row | None:
     values = spans[1:]
     if not all(numbers.is_number(text[slice(*span)]) for span in values):
         return None
-    if not (label.endswith("avg") or (_is_folds(table.columns) and names.is_metric(label))):
+    if not (label.endswith("avg") or (_is_folds(table.columns) and names.is_metric(label) and not names.is_split_only(label))):
         return Row([], [])
     named = [(f"{label} {name}", span) for name, span in zip(table.columns, values, strict=True) if not names.is_never(name)]
     return Row([name for name, _ in named], [span for _, span in named], labels=[spans[0]])
