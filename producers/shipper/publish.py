@@ -29,6 +29,7 @@ from schemas.topic import MESSAGE_LIMIT, PARTITIONS
 
 log = logging.getLogger("trainwire-shipper.publish")
 
+CLOSE = 5.0  # s for the sending thread of a producer that is thrown away to end: at once, but for a busy machine
 CHECK = 0.2  # s between looks at a producer that has nothing to send
 
 
@@ -49,8 +50,9 @@ class Publisher(Protocol):
 class KafkaPublisher:
     """The publisher for a real broker.
 
-    A send that fails for good (a message over the topic's limit, a missing right) leaves kafka-python's idempotent producer
-    unable to send anything ever again. Then it is thrown away, what was on its way counts as failed, and a new one begins.
+    An event that kafka-python took and gave up (over the topic's limit, a right that is missing, an outage longer than
+    `delivery_timeout_ms`) leaves its idempotent producer without the right to send anything ever again. Then it is thrown
+    away, what was on its way counts as failed, and a new one begins.
     """
 
     def __init__(self, settings: KafkaSettings, client_id: str) -> None:
@@ -111,8 +113,11 @@ class KafkaPublisher:
             if item is None:
                 break
             self._send(producer, *item)
+        if self._worn_out:  # before `close`, which flushes first, and closes nothing where that does not end
+            producer._sender.force_close()
+            producer._sender.join(CLOSE)
         with contextlib.suppress(kafka_errors.KafkaError):  # a flush that did not end: its sends have failed below
-            producer.close(timeout=0 if self._worn_out else 1)
+            producer.close(timeout=1)
         with self._lock:
             left = list(self._open)
         for number in left:
@@ -129,12 +134,16 @@ class KafkaPublisher:
             self._refused(number, error)
         else:
             future.add_callback(self._delivered, number)
-            future.add_errback(self._refused, number)
+            future.add_errback(self._given_up, number)
 
     def _delivered(self, number: int, _: Any) -> None:
         self._problem = None
         self._limiter.reset()
         self._decide(number, "")
+
+    def _given_up(self, number: int, error: BaseException) -> None:
+        self._worn_out = True
+        self._refused(number, error)
 
     def _refused(self, number: int, error: BaseException) -> None:
         if not getattr(error, "retriable", False):
