@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import os
 
-from producers.shipper import identity, locate
+from producers.shipper import discovery, identity, locate
 from producers.shipper.care import Care
 from producers.shipper.discovery import Found
 from producers.shipper.followed import Followed
@@ -119,5 +119,7 @@ class Copies:
         whole = os.fstat(fd).st_size if fd is not None else 0
         if theirs is not None and locate.equal(theirs, whole, read, size):
             return True
-        standing = theirs is not None and original not in self._care.away and original.tail.intact(theirs, whole)
+        there = discovery.look(original.place)  # it may have left a moment ago, and nobody has noticed yet
+        stays = there is not None and there.inode == original.tail.inode and original not in self._care.away
+        standing = theirs is not None and stays and original.tail.intact(theirs, whole)
         return not standing and original.tail.matches(read, size)

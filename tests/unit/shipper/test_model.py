@@ -25,6 +25,7 @@ from tests.unit.shipper.harness import Rig, stored
 
 SEQUENCES = int(os.environ.get("TRAINWIRE_TEST_MODEL_SEQUENCES", "20"))
 SEED = os.environ.get("TRAINWIRE_TEST_MODEL_SEED")
+FOUND = (860,)  # seeds that showed a fault once: a copy at a rotated name, looked at before its original was missed
 STEPS = 30
 NAMES = ("a.log", "b.log")
 CHAIN = 4  # rotated files kept
@@ -342,7 +343,7 @@ def _assign(contents: list[bytes], streams: list[Stream]) -> bool:
 
 @pytest.mark.timeout(3600)
 def test_random_lives(tmp_path: pathlib.Path) -> None:
-    seeds = [int(SEED)] if SEED else range(SEQUENCES)
+    seeds = [int(SEED)] if SEED else [*FOUND, *range(SEQUENCES)]
     for seed in seeds:
         folder = tmp_path / str(seed)
         folder.mkdir()
