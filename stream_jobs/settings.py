@@ -22,9 +22,9 @@ class BatchSettings:
     )
     size: int = setting(
         "WORKER_BATCH_BYTES",
-        8 * 1024 * 1024,
+        4 * 1024 * 1024,
         unit="bytes",
-        why="most log bytes in one insert; its columns take about 20 times that",
+        why="most log bytes in one insert; its columns take about 20 times that, up to 50 for lines of 60 bytes with two points",
     )
 
     def __post_init__(self) -> None:
