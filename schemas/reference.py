@@ -37,7 +37,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
             "    SELECT task_id FROM task_names WHERE last_seen >= now64(3) - INTERVAL 1 DAY)",
         ),
     ),
-    "watched_tasks": (("How many tasks are how", "SELECT health, count() FROM watched_tasks GROUP BY health"),),
     "task_names": (
         ("Tasks begun today", "SELECT task_id, first_seen FROM task_names WHERE first_seen >= today() ORDER BY first_seen"),
     ),

@@ -78,7 +78,7 @@ RULES = (
         "Task stalled",
         """
         SELECT task_id AS task, owner, health, toFloat64(greatest(quiet_seconds, 1)) AS value
-        FROM watched_tasks
+        FROM fleet
         WHERE last_seen >= now64(3) - INTERVAL 2 DAY AND health IN ('stalled', 'silent')
         ORDER BY task
         """,
@@ -108,7 +108,7 @@ RULES = (
         "Task failed",
         """
         SELECT task_id AS task, owner, substring(message, 1, 200) AS reason, 1.0 AS value
-        FROM watched_tasks
+        FROM fleet
         WHERE last_seen >= now64(3) - INTERVAL 1 HOUR AND health = 'failed'
         ORDER BY task
         """,
@@ -147,9 +147,9 @@ RULES = (
         "No progress",
         """
         SELECT task_id AS task, owner, toFloat64(dateDiff('second', progress_moved, now64(3))) AS value
-        FROM watched_tasks
-        WHERE last_seen >= now64(3) - INTERVAL 15 MINUTE AND health = 'running' AND has_progress
-            AND progress_done < progress_total AND progress_moved < now64(3) - INTERVAL 30 MINUTE
+        FROM fleet
+        WHERE last_seen >= now64(3) - INTERVAL 15 MINUTE AND health = 'running' AND progress < 1
+            AND progress_moved > toDateTime64(0, 3) AND progress_moved < now64(3) - INTERVAL 30 MINUTE
         ORDER BY task
         """,
         "5m",

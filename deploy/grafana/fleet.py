@@ -20,7 +20,7 @@ def words(column: str) -> str:
     """Options of an owner, a project, a framework: made up by people, so the values are percent-encoded."""
     return f"""
     SELECT if({column} = '', '{NONE}', encodeURLComponent({column})) AS value, if({column} = '', '(none)', {column}) AS label
-    FROM watched_tasks WHERE {RECENT}
+    FROM fleet WHERE {RECENT}
     GROUP BY {column} ORDER BY {column}
     LIMIT 500
 """
@@ -67,7 +67,7 @@ def counts() -> stat.Panel:
         SELECT
             countIf(health = 'running') AS running, countIf(health IN ('stalled', 'silent')) AS stalled,
             countIf(health = 'failed') AS failed, countIf(health IN ('succeeded', 'stopped', 'ended')) AS finished
-        FROM watched_tasks
+        FROM fleet
         WHERE {CHOSEN}
         """,
     )
@@ -105,7 +105,7 @@ def groups() -> table.Panel:
         FROM
         (
             SELECT health, [('owner', owner), ('project', project), ('framework', framework)] AS pairs
-            FROM watched_tasks
+            FROM fleet
             WHERE {CHOSEN}
         )
         ARRAY JOIN pairs AS pair

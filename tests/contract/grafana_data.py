@@ -46,6 +46,7 @@ class Seed:
         self.ranks()
         self.non_finite()
         self.rising()
+        self.words()
         self.replayed_and_orphaned()
         self.sources()
         self.names()
@@ -185,6 +186,32 @@ class Seed:
         self.insert("points", [self.point("rising", "u", n, 1.0, time=then + n, arrived=then) for n in range(5)])
         self.insert("points", [self.point("rising", "u", n, 9.0, time=late + n, arrived=late) for n in range(5, 10)])
         self.insert("points", [self.point("rising", "orphan", 200, 0.5, time=late, arrived=late)])
+
+    def words(self) -> None:
+        """What a task says of itself comes in many inserts; its first bytes were extracted again; rank 1 began twice."""
+        self.file("said", "s1", start_id="1", attempt=1, end=3_000)
+        self.file("said", "s1", start_id="1", attempt=1, end=1_000, revision=V2)
+        self.file("said", "s2", start_id="2", attempt=2, rank=1, world_size=2, end=3_000, first_arrived=self._now - HOUR // 2)
+        self.beat("said", "s2", progress_done=7.0)
+        who = {"name": "said", "owner": "ada", "project": "vision", "framework": "pytorch"}
+        said = [
+            ("s1", 0, "header", V1, who | {"owner": "misread"}),
+            ("s1", 10, "progress", V1, {"done": "0", "total": "100"}),
+            ("s1", 40, "progress", V1, {"done": "90", "total": "100"}),
+            ("s1", 0, "header", V2, who),
+            ("s1", 40, "progress", V2, {"done": "9", "total": "100"}),
+            ("s1", 200, "progress", V1, {"done": "95", "total": "100"}),
+            ("s1", 210, "status", V1, {"status": "failed"}),
+            ("s2", 0, "header", V1, who | {"name": ""}),
+            ("s2", 10, "progress", V1, {"done": "1"}),
+            ("s2", 20, "progress", V1, {"done": "5"}),
+            ("s2", 5, "status", V1, {"status": "evaluating"}),
+            ("orphan", 5, "status", V1, {"status": "failed"}),
+        ]
+        for file, number, kind, revision, fields in said:
+            rank = int(file == "s2")
+            self.insert("task_events", [self.event("said", file, number, kind, revision=revision, fields=fields, rank=rank)])
+            self.flush()
 
     def replayed_and_orphaned(self) -> None:
         """The first half was extracted again, by a newer revision; rows without a range were never confirmed."""
