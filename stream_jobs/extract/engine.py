@@ -18,6 +18,7 @@ from stream_jobs.extract.telling import Teller
 EXTRACTOR_VERSION = 3  # part of a row's revision: raise it whenever the same line may give other rows
 DEFAULT = Options()
 _BLOCK = 512  # records read at once: a delta holds a thousand, and more gain nothing
+_SINGLY = 15
 _HINTS = 12  # forms of a file that are tried on a line before it is read anew
 
 
@@ -56,6 +57,7 @@ class Extraction:
         self.singles = Singles(state, options, self.gatherer, self.teller)
         self.runs = Runs(state, options, self.gatherer)
         self.block = bulk.FIRST  # records that are looked at together: more while all of them have one form
+        self.singly = self.failed = 0  # records read one by one before the next look, longer each time it is in vain
         self.last: Line | None = None
         self.before: Line | None = None  # the form of the line before it
 
@@ -78,12 +80,17 @@ class Extraction:
         """Lines that begin as records do, those of one form at once; gives back the index of the first not read."""
         limits = self.options.name_characters, self.options.points_per_line
         self.gatherer.flush()
-        block = texts[start : min(start + self.block, bound)]
-        count = records.read_block(block, start, self.points, *limits)
-        if count:
-            self.block = min(4 * self.block, _BLOCK) if count == len(block) else bulk.FIRST
-            return start + count
-        self.block = bulk.FIRST
+        if not self.singly:
+            block = texts[start : min(start + self.block, bound)]
+            count = records.read_block(block, start, self.points, *limits)
+            if count:
+                self.block = min(4 * self.block, _BLOCK) if count == len(block) else bulk.FIRST
+                self.failed = 0
+                return start + count
+            self.block, self.failed = bulk.FIRST, min(2 * self.failed + 1, _SINGLY)
+            self.singly = self.failed
+        else:
+            self.singly -= 1
         before = len(self.points)
         if records.read_record(texts[start], start, self.points, self.events, *limits):
             self.teller.non_finite_points(self.points, before, start)
