@@ -69,7 +69,7 @@ class Cluster:
         kinds = ("pods", "services", "configmaps")
         return [f"{kind} {one['metadata']['name']}" for kind in kinds for one in self.items(kind, namespace)]
 
-    def until_left(self, namespace: str, expected: list[str], seconds: float = 40) -> None:
+    def until_left(self, namespace: str, expected: list[str], seconds: float = 120) -> None:
         end = time.monotonic() + seconds
         while (left := self.left(namespace)) != expected:
             assert time.monotonic() < end, left

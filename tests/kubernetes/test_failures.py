@@ -66,7 +66,7 @@ def test_b73_a_full_quota_is_told_at_once(cluster: Cluster, namespace: str, star
     time.sleep(2)
     gateway = start()
     id = gateway.ask("run-1", "stub").json()["viewer"]["id"]
-    assert "quota" in gateway.until("failed", id, 30)["step"]
+    assert "quota" in gateway.until("failed", id, 120)["step"]
     cluster.until_left(namespace, [])
 
 
@@ -76,7 +76,7 @@ def test_a_pod_that_somebody_deletes_is_told_and_recorded(cluster: Cluster, name
     id = gateway.ask("run-1", "stub").json()["viewer"]["id"]
     gateway.until("ready", id, 120)
     cluster.run("delete", "pod", id, "-n", namespace, "--grace-period=1")
-    assert "deleted" in gateway.until("failed", id, 30)["step"]
+    assert "deleted" in gateway.until("failed", id, 120)["step"]
     cluster.until_left(namespace, [])
     assert gateway.ask("run-1", "stub").status_code == 202  # a retry is a person's
     gateway.until("ready", id, 120)
