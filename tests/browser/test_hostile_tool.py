@@ -15,7 +15,7 @@ from selenium.webdriver.common.by import By
 from tests.browser.viewing import in_tool, load, shows, state, wait
 from tests.services.viewing import Gateway, Tasks
 
-pytestmark = [pytest.mark.services, pytest.mark.browser]
+pytestmark = [pytest.mark.services, pytest.mark.browser, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from selenium.webdriver.chrome.webdriver import WebDriver
 from tests.browser.viewing import SHORT, load, state, wait
 from tests.services.viewing import Gateway, Tasks
 
-pytestmark = [pytest.mark.services, pytest.mark.browser]
+pytestmark = [pytest.mark.services, pytest.mark.browser, pytest.mark.timeout(600)]
 RATE, SECONDS = 10_000, 40  # bytes a second, and for how long
 
 

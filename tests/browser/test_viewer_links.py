@@ -12,7 +12,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.browser.viewing import in_tool, load_here, shows, wait
 from tests.services.viewing import Gateway, Tasks
 
-pytestmark = [pytest.mark.services, pytest.mark.browser]
+pytestmark = [pytest.mark.services, pytest.mark.browser, pytest.mark.timeout(600)]
 CHART = '[data-metric="train/loss"]'
 
 

@@ -17,7 +17,7 @@ from selenium.webdriver.common.by import By
 from tests.browser.viewing import SHORT, load, shows, state, wait
 from tests.services.viewing import Gateway, Tasks
 
-pytestmark = [pytest.mark.services, pytest.mark.browser]
+pytestmark = [pytest.mark.services, pytest.mark.browser, pytest.mark.timeout(600)]
 BASE = "/lab/trainwire"
 
 
@@ -106,7 +106,7 @@ def test_a_page_in_the_background_loses_its_viewer_after_a_warning_and_stay_keep
     assert gateway.viewers()[0]["state"] == "ready"
     browser.switch_to.new_window("tab")
     other = browser.current_window_handle
-    wait(browser, lambda _: gateway.viewers()[0]["warned"], 30)
+    wait(browser, lambda _: gateway.viewers()[0]["warned"])
     browser.switch_to.window(page)
     banner = wait(
         browser, lambda b: b.find_element(By.ID, "warning") if b.find_element(By.ID, "warning").is_displayed() else None
@@ -116,7 +116,7 @@ def test_a_page_in_the_background_loses_its_viewer_after_a_warning_and_stay_keep
     browser.find_element(By.ID, "stay").click()
     wait(browser, lambda b: not b.find_element(By.ID, "warning").is_displayed())
     browser.switch_to.window(other)
-    wait(browser, lambda _: gateway.viewers() == [], 40)
+    wait(browser, lambda _: gateway.viewers() == [])
     assert gateway.tools() == []
     browser.switch_to.window(page)
     wait(browser, lambda b: "gone" in b.find_element(By.ID, "headline").text)

@@ -39,7 +39,7 @@ def browser() -> Iterator[WebDriver]:
         yield driver
 
 
-def wait(browser: WebDriver, what: Callable[[WebDriver], Any], seconds: float = 60) -> Any:
+def wait(browser: WebDriver, what: Callable[[WebDriver], Any], seconds: float = 120) -> Any:
     try:
         return WebDriverWait(browser, seconds, 0.1).until(what)
     except TimeoutException:
