@@ -139,23 +139,12 @@ LEFT JOIN
 -- is known, and no earlier one: where a newer extraction takes just that line back, what the newer one read counts.
 CREATE OR REPLACE VIEW {database}.fleet {on_cluster} AS
 SELECT
-    task_id, CAST(if(t.header_name != '', t.header_name, t.file_name), 'String') AS name, owner, project, framework,
-    multiIf(
-        failed > 0, 'failed',
-        speaking > 0 AND succeeded = speaking AND speaking >= world_size, 'succeeded',
-        speaking > 0 AND speaking >= world_size AND running = 0, any_status,
-        open_files = 0 AND known_files > 0, 'ended',
-        'running') AS status,
-    message, attempts, ranks, world_size,
-    CAST(if(before = 0, first_seen, fromUnixTimestamp64Milli(toInt64(1e15 - before), 'UTC')), 'DateTime64(3, \'UTC\')') AS started,
-    CAST(t.last_line, 'DateTime64(3, \'UTC\')') AS last_seen, last_heartbeat, CAST(t.all_bytes, 'UInt64') AS bytes,
-    CAST(t.all_lines, 'UInt64') AS lines,
+    task_id, name, owner, project, framework, status, message, attempts, ranks, world_size, started, last_seen, last_heartbeat, bytes, lines,
     furthest.2 AS progress_done, if(empty(furthest.3), NULL, furthest.3[1]) AS progress_total,
     if(progress_total > 0, least(progress_done / progress_total, 1), NULL) AS progress,
     moved AS progress_moved, rate,
     if(status = 'running' AND rate > 0 AND progress_total > progress_done, (progress_total - progress_done) / rate, NULL) AS seconds_left,
-    dateDiff('second', last_seen, now64(3)) AS quiet_seconds,
-    dateDiff('second', greatest(last_heartbeat, last_seen), now64(3)) AS unheard_seconds,
+    quiet_seconds, unheard_seconds,
     multiIf(
         status != 'running', status,
         unheard_seconds > 120, 'silent',
@@ -165,6 +154,17 @@ FROM
 (
     SELECT
         *,
+        CAST(if(header_name != '', header_name, file_name), 'String') AS name,
+        multiIf(
+            failed > 0, 'failed',
+            speaking > 0 AND succeeded = speaking AND speaking >= world_size, 'succeeded',
+            speaking > 0 AND speaking >= world_size AND running = 0, any_status,
+            open_files = 0 AND known_files > 0, 'ended',
+            'running') AS status,
+        CAST(if(before = 0, first_seen, fromUnixTimestamp64Milli(toInt64(1e15 - before), 'UTC')), 'DateTime64(3, \'UTC\')') AS started,
+        CAST(last_line, 'DateTime64(3, \'UTC\')') AS last_seen, CAST(all_bytes, 'UInt64') AS bytes, CAST(all_lines, 'UInt64') AS lines,
+        dateDiff('second', last_line, now64(3)) AS quiet_seconds,
+        dateDiff('second', greatest(last_heartbeat, last_line), now64(3)) AS unheard_seconds,
         -- the further of what lines said and what the open line says
         arraySort(arrayConcat([(toUInt32(0), CAST(NULL, 'Nullable(Float64)'), CAST([], 'Array(Float64)'))],
             arrayMap(s -> (s.1, s.2, s.4), said), opened))[-1] AS furthest,
@@ -230,7 +230,7 @@ FROM
         ) AS r
         GROUP BY task_id
     )
-) AS t;
+);
 
 -- What alerts ask of metrics, by quarter of an hour of arrival, of the last two days: the lowest of a loss, infinity where there is
 -- none, and whether a value was no number. Ask with a condition on quarter.
