@@ -40,6 +40,11 @@ def log_of(folder: Path) -> Path:
     return path
 
 
+def begun(folder: Path) -> bool:
+    """Whether there is a log file, and the header in it: a folder stands before its file does."""
+    return any(b"\n" in path.read_bytes() for path in (folder / "logs").glob("*.log"))
+
+
 def parts(folder: Path) -> tuple[list[dict[str, Any]], bytes]:
     """(records, the other lines) of the log file."""
     lines = log_of(folder).read_bytes().splitlines(keepends=True)
@@ -189,7 +194,7 @@ while True: time.sleep(0.01)
 
 def test_signals_are_passed_on(tmp_path: Path) -> None:
     process = start(tmp_path, python(TRAP))
-    wait_for(lambda: (tmp_path / "logs").exists() and b"ready" in parts(tmp_path)[1])
+    wait_for(lambda: begun(tmp_path) and b"ready" in parts(tmp_path)[1])
     sent = [signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGINT, signal.SIGTERM]
     for count, number in enumerate(sent, 1):
         process.send_signal(number)
@@ -203,7 +208,7 @@ def test_signals_are_passed_on(tmp_path: Path) -> None:
 
 def test_a_command_that_dies_of_a_signal_passed_on(tmp_path: Path) -> None:
     process = start(tmp_path, ["sh", "-c", "echo ready; exec sleep 60"])
-    wait_for(lambda: (tmp_path / "logs").exists() and b"ready" in parts(tmp_path)[1])
+    wait_for(lambda: begun(tmp_path) and b"ready" in parts(tmp_path)[1])
     process.terminate()
     process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
@@ -219,7 +224,7 @@ for number in range(200):
 open("done", "w").write(str(os.getpid()))
 """
     process = start(tmp_path, python(script))
-    wait_for(lambda: (tmp_path / "logs").exists() and b"line 20\n" in parts(tmp_path)[1])
+    wait_for(lambda: begun(tmp_path) and b"line 20\n" in parts(tmp_path)[1])
     process.kill()
     process.communicate(timeout=60)
     wait_for(lambda: (tmp_path / "done").exists())
@@ -237,7 +242,7 @@ def test_a_reader_of_our_stdout_that_leaves_or_sleeps_does_not_matter(tmp_path: 
     assert parts(tmp_path)[1].count(b"\n") == 20_000
     (tmp_path / "second").mkdir()
     sleeping = start(tmp_path / "second", python(script))  # 200 kB into a pipe that nobody reads
-    wait_for(lambda: (tmp_path / "second" / "logs").exists() and parts(tmp_path / "second")[0][-1]["tw"] == "end")
+    wait_for(lambda: begun(tmp_path / "second") and parts(tmp_path / "second")[0][-1]["tw"] == "end")
     sleeping.terminate()
     assert sleeping.wait(timeout=60) == 0
     assert sleeping.stdout is not None
