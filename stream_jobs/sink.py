@@ -191,7 +191,10 @@ def _send(client: Client, table: str, columns: Columns, token: str) -> None:
         # We batch ourselves, and the acknowledgement must mean stored; async inserts are on by default since 26.3.
         settings={"async_insert": 0, "insert_deduplication_token": token},
     )
-    client.insert(context=context)
+    try:
+        client.insert(context=context)
+    finally:
+        context.__dict__.clear()  # it holds a method of its own: the collector would free it and all columns, some batches later
 
 
 def _brief(error: Exception) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import time
 import zlib
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from clickhouse_connect.driver.insert import InsertContext
 
 from schemas.events import Delta, FileRef, encode
 from tests.chaos.proxy import Proxy
 from tests.integration.test_worker_process import Line, line, wait
-from tests.integration.worker_support import Csv, desk, rows, still
+from tests.integration.worker_support import Csv, Desk, desk, rows, still
 
 __all__ = ["desk", "line", "still"]
 pytestmark = pytest.mark.services
@@ -49,3 +51,16 @@ def test_a_backlog_that_does_not_fit_into_memory_waits_in_the_topic(line: Line) 
         assert worker.get("/readyz")[0] == 503
     finally:
         proxy.close()
+
+
+def test_what_was_inserted_is_free_at_once(desk: Desk) -> None:
+    worker, file = desk.worker(), Csv(rows(30))
+    gc.collect()
+    gc.disable()
+    try:
+        worker.take(*desk.messages(file.deltas(10)))
+        kept = [each for each in gc.get_objects() if isinstance(each, InsertContext) and each.__dict__]
+    finally:
+        gc.enable()
+    assert not kept
+    assert desk.shows(file)
