@@ -37,7 +37,7 @@ def sign_in(browser: WebDriver, gateway: Gateway, then: str) -> None:
 def test_a_hostile_page_of_a_tool_can_do_nothing_in_the_name_of_who_looks_at_it(gateway: Gateway, browser: WebDriver) -> None:
     ada = {"Authorization": "Bearer adas-token"}
     wish = {"task_id": "victim-1", "tool": "stub"}
-    victim = httpx.post(f"{gateway.url}/api/v1/viewers", json=wish, headers=ada).json()["viewer"]["id"]
+    victim = httpx.post(f"{gateway.url}/api/v1/viewers", json=wish, headers=ada, timeout=60).json()["viewer"]["id"]
     at = quote(f"hostile?viewer={victim}&task=victim-1", safe="")
     sign_in(browser, gateway, f"/view/hostile-1/stub/?at={at}")
     load(browser, browser.current_url)
@@ -48,7 +48,7 @@ def test_a_hostile_page_of_a_tool_can_do_nothing_in_the_name_of_who_looks_at_it(
     assert said.pop("done") == "null", "a page without an origin"
     assert {what for what, how in said.items() if how != "refused"} == set(), said
     assert len(said) == 17
-    viewers = httpx.get(f"{gateway.url}/api/v1/viewers", headers=ada).json()["viewers"]
+    viewers = httpx.get(f"{gateway.url}/api/v1/viewers", headers=ada, timeout=60).json()["viewers"]
     assert {(one["task_id"], one["state"]) for one in viewers} == {("victim-1", "ready"), ("hostile-1", "ready")}
     assert state(browser) == "ready", "the page around it is where it was"
 

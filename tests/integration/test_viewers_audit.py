@@ -16,7 +16,7 @@ from stream_jobs.extract.rows import Events, Points
 from tests.services.fixtures import Store
 from tests.services.viewing import REVISION, T0, Gateway, Tasks, migrate, stub_tools
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 
 
 def store_events(store: Store, database: str, folder: Path) -> int:
@@ -56,9 +56,9 @@ def test_views_say_who_looked_and_what_it_cost(store: Store, database: str, tmp_
         word: dict[str, Any] = {"page": "page-of-ada", "visible": True}
         device = {"User-Agent": "Firefox/140", "X-Trainwire-Method": "page"}
         presence = f"{gateway.url}/view/run-1/stub/presence"
-        assert httpx.post(presence, json=word, headers=device).status_code == 204
+        assert httpx.post(presence, json=word, headers=device, timeout=60).status_code == 204
         time.sleep(2)
-        assert httpx.post(presence, json={**word, "closing": True}, headers=device).status_code == 204
+        assert httpx.post(presence, json={**word, "closing": True}, headers=device, timeout=60).status_code == 204
         assert httpx.delete(f"{gateway.url}/api/v1/viewers/{id}", timeout=30).status_code == 204
         gateway.kill()  # nothing that was said is lost with it
         gateway.start()

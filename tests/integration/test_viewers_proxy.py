@@ -21,7 +21,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from tests.services.fixtures import Store
 from tests.services.viewing import STUB, Gateway, Tasks, migrate, stub_tools
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 BASE = "/lab"
 
 
@@ -103,7 +103,7 @@ def raw(inner: str, *lines: str, body: bytes = b"") -> dict[str, Any]:
 
 def raw_answer(inner: str, *lines: str, body: bytes = b"") -> bytes:
     url = httpx.URL(inner)
-    with socket.create_connection((url.host, url.port or 80), timeout=20) as connection:
+    with socket.create_connection((url.host, url.port or 80), timeout=120) as connection:
         connection.sendall("\r\n".join([*lines, f"Host: {url.host}", "Connection: close", "", ""]).encode() + body)
         answer = b""
         while chunk := connection.recv(65536):
@@ -153,7 +153,7 @@ def test_hostile_task_ids_get_an_error(place: tuple[Gateway, str], task: str) ->
     gateway, _ = place
     answer = raw_answer(gateway.url, f"GET {BASE}/view/{task}/stub/app/echo HTTP/1.1")
     assert answer.split(b" ")[1] in (b"400", b"404"), answer[:300]
-    asked = httpx.post(f"{gateway.url}/api/v1/viewers", json={"task_id": task, "tool": "stub"})
+    asked = httpx.post(f"{gateway.url}/api/v1/viewers", json={"task_id": task, "tool": "stub"}, timeout=60)
     assert asked.status_code in (400, 404)
 
 
@@ -165,13 +165,13 @@ def test_redirects_stay_inside_and_cookies_are_the_tools_own(place: tuple[Gatewa
         ("PREFIX/x?y=1", f"{path}/x?y=1"),
         ("https://example.org/", "https://example.org/"),
     ):
-        answer = httpx.get(f"{inner}/redirect", params={"to": to})
+        answer = httpx.get(f"{inner}/redirect", params={"to": to}, timeout=60)
         assert unlocked(answer.headers["location"]) == shown
     assert [unlocked(cookie) for cookie in answer.headers.get_list("set-cookie")] == [f"tool=1; Path={path}/; HttpOnly"]
     assert "service-worker-allowed" not in answer.headers
-    without = httpx.get(inner)  # no final slash
+    without = httpx.get(inner, timeout=60)  # no final slash
     assert (without.status_code, without.headers["location"]) == (307, f"{path}/")
-    outer = httpx.get(f"{inner.removesuffix('/app')}?line=1")
+    outer = httpx.get(f"{inner.removesuffix('/app')}?line=1", timeout=60)
     assert (outer.status_code, outer.headers["location"]) == (
         307,
         f"{path.removesuffix('/app')}/?line=1",
@@ -183,33 +183,33 @@ def test_every_method_passes_and_an_origin_that_is_foreign_does_not(place: tuple
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         said = echoed(inner, method=method, content=b"body")
         assert (said["method"], said["body"]) == (method, "body")
-    assert httpx.head(f"{inner}/echo").status_code == 200
-    assert httpx.post(f"{inner}/echo", headers={"Origin": "https://evil.example"}).status_code == 403
-    assert httpx.get(f"{inner}/echo", headers={"Host": "evil.example"}).status_code == 421
+    assert httpx.head(f"{inner}/echo", timeout=60).status_code == 200
+    assert httpx.post(f"{inner}/echo", headers={"Origin": "https://evil.example"}, timeout=60).status_code == 403
+    assert httpx.get(f"{inner}/echo", headers={"Host": "evil.example"}, timeout=60).status_code == 421
 
 
 def test_the_key_in_a_tools_own_address_is_the_right_to_ask_there_and_nowhere_else(place: tuple[Gateway, str]) -> None:
     gateway, inner = place
     own = gateway.url.removesuffix(BASE) + gateway.inner(f"{BASE}/view/run:1/stub/")
     without_origin = {"Origin": "null", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}  # as its page asks
-    answer = httpx.post(f"{own}echo", headers=without_origin, content=b"body")
+    answer = httpx.post(f"{own}echo", headers=without_origin, content=b"body", timeout=60)
     assert answer.json()["body"] == "body"
     assert answer.headers["access-control-allow-origin"] == "*"
     assert "access-control-allow-credentials" not in answer.headers
     assert "allow-same-origin" not in answer.headers["content-security-policy"]
     asked = {**without_origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-of-a-tool"}
-    assert httpx.options(f"{own}echo", headers=asked).status_code == 204
+    assert httpx.options(f"{own}echo", headers=asked, timeout=60).status_code == 204
     for wrong in (own[:-2] + "/", own.replace("/~", "/~A"), own.replace("run:1", "run:2")):
-        assert httpx.get(f"{wrong}echo", headers=without_origin).status_code == 404
+        assert httpx.get(f"{wrong}echo", headers=without_origin, timeout=60).status_code == 404
     for foreign in (f"{inner}/echo", f"{gateway.url}/api/v1/viewers", f"{gateway.url}/view/run:1/stub/live?page=aaaaaaaa"):
-        assert httpx.get(foreign, headers=without_origin).status_code == 403
-    no_slash = httpx.get(own.removesuffix("/"), headers={"Sec-Fetch-Dest": "iframe", "Sec-Fetch-Mode": "navigate"})
+        assert httpx.get(foreign, headers=without_origin, timeout=60).status_code == 403
+    no_slash = httpx.get(own.removesuffix("/"), headers={"Sec-Fetch-Dest": "iframe", "Sec-Fetch-Mode": "navigate"}, timeout=60)
     assert (no_slash.status_code, no_slash.headers["location"]) == (307, httpx.URL(own).path)
 
 
 def test_the_inner_address_typed_into_a_browser_leads_to_the_page_around_it(place: tuple[Gateway, str]) -> None:
     _, inner = place
-    answer = httpx.get(f"{inner}/deep/page?x=1", headers={"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate"})
+    answer = httpx.get(f"{inner}/deep/page?x=1", headers={"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate"}, timeout=60)
     assert answer.status_code == 307
     assert answer.headers["location"] == f"{BASE}/view/run:1/stub/?at=deep%2Fpage%3Fx%3D1"
 

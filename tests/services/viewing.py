@@ -216,7 +216,7 @@ class Gateway:
         found: list[dict[str, Any]] = httpx.get(f"{self.url}/api/v1/viewers", timeout=30).json()["viewers"]
         return found
 
-    def until(self, state: str, id: str, seconds: float = 60) -> dict[str, Any]:
+    def until(self, state: str, id: str, seconds: float = 120) -> dict[str, Any]:
         end = time.monotonic() + seconds
         found: dict[str, Any] = {}
         while time.monotonic() < end:
