@@ -141,10 +141,7 @@ class _Check:
     def undecided(self, ways: int, repeated: bool) -> None:
         self.ways *= ways
         if repeated or self.ways > WAYS:
-            raise PatternError(
-                "too many ways to match: let the first character of each branch and optional part say which it is, as in"
-                " `l(?:oss|r)` for `(?:loss|lr)`"
-            )
+            raise PatternError("too many ways to match: let the first character of each branch and optional part say which it is")
 
 
 def _folded(characters: frozenset[int]) -> frozenset[int]:
