@@ -45,7 +45,7 @@ class Seed:
         self.attempts()
         self.ranks()
         self.non_finite()
-        self.rising()
+        self.breaking()
         self.words()
         self.replayed_and_orphaned()
         self.sources()
@@ -178,14 +178,18 @@ class Seed:
         at = self._now + 500_000
         self.insert("points", [self.point("broken", "n", 1_000 + n, float(n), name="val", step=None, time=at) for n in range(5)])
 
-    def rising(self) -> None:
-        """A loss that was 1 two hours ago and is 9 now; lower rows of a file without a range were never confirmed."""
-        self.file("rising", "u", end=10_000)
-        self.beat("rising", "u")
-        then, late = self._now - 2 * HOUR, self._now + 600_000
-        self.insert("points", [self.point("rising", "u", n, 1.0, time=then + n, arrived=then) for n in range(5)])
-        self.insert("points", [self.point("rising", "u", n, 9.0, time=late + n, arrived=late) for n in range(5, 10)])
-        self.insert("points", [self.point("rising", "orphan", 200, 0.5, time=late, arrived=late)])
+    def breaking(self) -> None:
+        """A loss that was 1 an hour ago and is 9 now; lower rows of a file without a range were never confirmed.
+
+        Its name stands beside `broken` in every order: these two arrive later than all others, in a new month perhaps, and
+        in a part of their own no other task may lie between them.
+        """
+        self.file("breaking", "u", end=10_000)
+        self.beat("breaking", "u")
+        then, late = self._now - HOUR, self._now + 600_000
+        self.insert("points", [self.point("breaking", "u", n, 1.0, time=then + n, arrived=then) for n in range(5)])
+        self.insert("points", [self.point("breaking", "u", n, 9.0, time=late + n, arrived=late) for n in range(5, 10)])
+        self.insert("points", [self.point("breaking", "orphan", 200, 0.5, time=late, arrived=late)])
 
     def words(self) -> None:
         """What a task says of itself comes in many inserts; its first bytes were extracted again; rank 1 began twice."""
@@ -285,7 +289,7 @@ class Seed:
             "INSERT INTO points (task_id, name, file_id, offset, revision, value, step, time, source, arrived) "
             f"SELECT 'long', 'loss', 'l', number * 100, {V1}, multiIf(number = 123456, -1000, number = 654321, 1000, "
             "number = 500000, nan, number = 500001, inf, number = 500002, -inf, sin(number / 5000)), number, "
-            f"{_at(f'{at} + number * 10')}, 'record', {_at(str(at))} FROM numbers({LONG})"
+            f"{_at(f'{at} + number * 10')}, 'record', {_at(str(self._now - HOUR))} FROM numbers({LONG})"
         )
 
     def bulk(self) -> None:

@@ -97,7 +97,7 @@ def as_first_written(writer: Client, view: str) -> str:
 @pytest.mark.parametrize(("axis", "each"), [("step", 0), ("step", 1), ("time", 0), ("time", 1)])
 def test_one_pass_draws_what_windows_over_all_points_drew(axis: str, each: int, grafana: Grafana, grafana_writer: Client) -> None:
     windowed = as_first_written(grafana_writer, "drawn_curves")
-    tasks = ["edges", "attempts", "ranks", "broken", "rising", "replayed", "sources", "names", *(["long"] if each else [])]
+    tasks = ["edges", "attempts", "ranks", "broken", "breaking", "replayed", "sources", "names", *(["long"] if each else [])]
     metrics = [encoded(name) for name in ("loss", "val", *NAMES)]
     for points, since in ((2_000, 0), (50, grafana.data.edges.start)):
         call = (
@@ -176,7 +176,7 @@ def test_alerts_speak_of_what_is_wrong_and_of_nothing_else(grafana: Grafana) -> 
     assert not {"going", "done", "failed"} & tasks("Task stalled")
     assert tasks("Task failed") == {"failed", "said"}
     assert tasks("Task has NaN or infinity") == {"broken"}
-    assert [(row["task"], row["value"]) for row in grafana.ask("alert: Loss diverges")] == [("rising", 9.0)]
+    assert [(row["task"], row["value"]) for row in grafana.ask("alert: Loss diverges")] == [("breaking", 9.0)]
     assert tasks("No progress") == {"going"}
     assert tasks("Bytes are missing") == {"gaps"}
     assert [row["reason"] for row in grafana.ask("alert: A log file cannot be read")] == ["permission denied: 'g2'"]
