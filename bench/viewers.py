@@ -68,7 +68,7 @@ def main() -> None:
                     httpx.delete(f"{gateway.url}/api/v1/viewers/{viewer['id']}", timeout=30)
             note = next((Path(folder) / "gateway" / "state" / "viewers").glob("*/process.json"))
             port = httpx.Response(200, content=note.read_bytes()).json()["port"]
-            path = f"{viewer['address']}app/data/environment"
+            path = f"{gateway.inner(viewer['address'])}data/environment"
             for rate in (20.0, 200.0):
                 here, there = measure(f"http://127.0.0.1:{port}{path}", f"{gateway.url}{path}", 400, rate)
                 added = statistics.median(a - b for a, b in zip(here, there, strict=True))
