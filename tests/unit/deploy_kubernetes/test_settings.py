@@ -73,4 +73,5 @@ def test_a_container_has_the_settings_that_its_program_reads(container: dict[str
     settings = load(PROGRAMS[program], values)
     if isinstance(settings, Shipper):
         mounts = [mount["mountPath"] for mount in container["volumeMounts"]]
+        assert settings.shipper.sigterm_ends == (container.get("restartPolicy") == "Always")  # a native sidecar is ended last
         assert all(log.endswith("/") and log.startswith(tuple(mounts)) for log in settings.files.logs)
