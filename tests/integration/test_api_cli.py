@@ -17,6 +17,7 @@ from cli import tail
 from cli.reader import open_reader
 from gateway.store import Columns
 from tests.integration.gateway_support import Seeded, seeded
+from tests.seed import LogFile
 from tests.services.fixtures import Store
 
 pytestmark = pytest.mark.services
@@ -69,52 +70,40 @@ def test_tail_follows_two_tasks_and_ends_with_them(seeded: Seeded, environ: dict
     assert "\x1b" not in rest
 
 
-def test_tail_shows_what_is_stored_between_its_last_look_and_its_question_for_the_state(
-    seeded: Seeded, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+class Interrupted:
+    """A query function; once armed, a task writes its last words just before the next query that holds `sql`."""
+
+    def __init__(self, file: LogFile) -> None:
+        self._query, self._file, self._sql = open_reader(), file, ""
+
+    def arm(self, sql: str) -> None:
+        self._sql = sql
+
+    def __call__(self, sql: str, /, **parameters: Any) -> Columns:
+        if self._sql and self._sql in sql:
+            self._sql = ""
+            self._file.text("last words")
+            self._file.event("status", {"status": "succeeded"})
+            self._file.store()
+        return self._query(sql, **parameters)
+
+
+@pytest.mark.parametrize("moment", ["before its first lines", "between its last look and its question for the state"])
+def test_tail_shows_last_words_once_whenever_they_come(
+    seeded: Seeded, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], moment: str
 ) -> None:
-    file = seeded.file("cli-late")
+    monkeypatch.setattr(os, "environ", environ)
+    file = seeded.file(f"cli-{moment.split()[0]}")
     file.text("begun")
     file.store()
-    monkeypatch.setattr(os, "environ", environ)
-    query = open_reader()
-
-    def late(sql: str, /, **parameters: Any) -> Columns:
-        if "FROM tasks" in sql and "begun" in shown.get("text", ""):
-            file.text("last words")
-            file.event("status", {"status": "succeeded"})
-            file.store()
-            shown.clear()
-        return query(sql, **parameters)
-
-    shown: dict[str, str] = {}
-    view = tail.View(several=False, lines=True, metrics=True)
-    feed = tail.begin(late, "cli-late", view, 20, wait=True)
-    shown["text"] = capsys.readouterr().out
-    tail.follow_all(late, [feed], view)
-    assert capsys.readouterr().out.splitlines()[:2] == ["succeeded", "last words"]
-
-
-def test_tail_begins_without_showing_a_line_twice(
-    seeded: Seeded, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = seeded.file("cli-once")
-    file.text("first")
-    file.store()
-    monkeypatch.setattr(os, "environ", environ)
-    query = open_reader()
-
-    def late(sql: str, /, **parameters: Any) -> Columns:
-        if "FROM lines" in sql and not stored:
-            stored.append(True)
-            file.text("second")
-            file.event("status", {"status": "succeeded"})
-            file.store()
-        return query(sql, **parameters)
-
-    stored: list[bool] = []
-    view = tail.View(several=False, lines=True, metrics=True)
-    tail.follow_all(query, [tail.begin(late, "cli-once", view, 20, wait=True)], view)
-    assert [line for line in capsys.readouterr().out.splitlines() if line in ("first", "second")] == ["first", "second"]
+    query, view = Interrupted(file), tail.View(several=False, lines=True, metrics=True)
+    if moment == "before its first lines":
+        query.arm("FROM lines")
+    feed = tail.begin(query, file.task_id, view, 20, wait=True)
+    if moment != "before its first lines":
+        query.arm("FROM tasks")
+    tail.follow_all(query, [feed], view)
+    assert [line for line in capsys.readouterr().out.splitlines() if line in ("begun", "last words")] == ["begun", "last words"]
 
 
 def test_tail_ends_cleanly_on_ctrl_c(seeded: Seeded, environ: dict[str, str]) -> None:
