@@ -9,6 +9,7 @@ from tests.integration.gateway_support import Seeded
 from tests.seed import now_ms
 
 pytestmark = [pytest.mark.browser, pytest.mark.services]
+TASKS = ".list td:first-child a"  # the links to tasks; those to tools stand behind them
 
 
 def begin(seeded: Seeded, task: str, status: str = "running", at: int | None = None) -> None:
@@ -22,9 +23,9 @@ def test_tasks_appear_and_change_by_themselves(seeded: Seeded, page: Page) -> No
     began = now_ms()
     begin(seeded, "list-old", "failed", began - 5000)
     page.open("/tasks?search=list-")
-    page.wait(lambda: page.texts(".list a") == ["list-old"])
+    page.wait(lambda: page.texts(TASKS) == ["list-old"])
     begin(seeded, "list-new", "running", began)
-    page.wait(lambda: page.texts(".list a") == ["list-new", "list-old"])
+    page.wait(lambda: page.texts(TASKS) == ["list-new", "list-old"])
     assert page.texts(".list .status") == ["running", "failed"]
 
 
@@ -32,13 +33,13 @@ def test_search_and_status_are_part_of_the_address(seeded: Seeded, page: Page) -
     for i in range(3):
         begin(seeded, f"find-{i}", "failed" if i == 1 else "succeeded")
     page.open("/tasks")
-    page.wait(lambda: page.all(".list a"))
+    page.wait(lambda: page.all(TASKS))
     page.all("input")[0].send_keys("FIND-")
-    page.wait(lambda: len(page.texts(".list a")) == 3)
+    page.wait(lambda: len(page.texts(TASKS)) == 3)
     next(button for button in page.all(".switch button") if button.text.startswith("failed")).click()
-    page.wait(lambda: page.texts(".list a") == ["find-1"])
+    page.wait(lambda: page.texts(TASKS) == ["find-1"])
     assert page.driver.current_url.endswith("/tasks?search=FIND-&status=failed")
     page.driver.refresh()
-    page.wait(lambda: page.texts(".list a") == ["find-1"])
-    page.all(".list a")[0].click()
+    page.wait(lambda: page.texts(TASKS) == ["find-1"])
+    page.all(TASKS)[0].click()
     page.wait(lambda: page.texts(".head h1") == ["find-1"])

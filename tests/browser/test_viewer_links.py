@@ -39,7 +39,9 @@ def test_a_point_leads_to_its_curve_in_a_tool_and_back_to_the_log_around_it(
     plot.send_keys(Keys.END, Keys.ARROW_LEFT, Keys.ENTER)  # the last but one: step 12 of attempt 2
     words = wait(browser, lambda b: [e.text for e in b.find_elements(By.CSS_SELECTOR, f"{CHART} .chosen")])[0]
     assert "step 12 · attempt 2 · rank 0" in words
-    link = next(one for one in browser.find_elements(By.CSS_SELECTOR, ".chosen a") if one.text == "Open in TensorBoard")
+    link = wait(  # the page asks for the tools when a point is chosen
+        browser, lambda b: [one for one in b.find_elements(By.CSS_SELECTOR, ".chosen a") if one.text == "Open in TensorBoard"]
+    )[0]
     other_tab(browser, link.click)
     load_here(browser)
     wait(browser, lambda b: shows(b, "train/loss"))
