@@ -109,6 +109,7 @@ FORMS: list[tuple[str, str, list[tuple[object, ...]]]] = [
     ("averages of a report", "              precision    recall\n           0       0.91      0.92\n   macro avg       0.75      0.5",
      [(3, "macro avg precision", 0.75, None, None), (3, "macro avg recall", 0.5, None, None)]),
     ("colours", "\x1b[1mstep 3\x1b[0m \x1b[32mloss\x1b[39m=0.5", [(1, "loss", 0.5, 3, None)]),
+    ("a saved cursor", "\x1b7step 3 loss=0.5\x1b8 \x1b(Bacc=0.25\x1bc", [(1, "loss", 0.5, 3, None), (1, "acc", 0.25, 3, None)]),
     ("scikit-learn, clusters", "Iteration 3, inertia 2151959.0.", [(1, "inertia", 2151959.0, 3, None)]),
     ("scikit-learn, mixtures", "  Iteration 2\t time lapse 0.00155s\t ll change 0.09302", [(1, "ll change", 0.09302, 2, None)]),
     ("scikit-learn, mixtures' end", "Initialization converged. time lapse 0.06s\t lower bound -15.65", [(1, "lower bound", -15.65, None, None)]),
