@@ -46,7 +46,7 @@ def processes_of(folder: Path) -> list[int]:
     return found
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 30) -> bool:
+def wait_for(condition: Callable[[], bool], seconds: float = 120) -> bool:
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -55,6 +55,7 @@ def test_a_rebalance_that_does_not_end_ends_the_worker(line: Line) -> None:
         group_id=line.environ["TRAINWIRE_WORKER_GROUP"],
         partition_assignment_strategy=[RoundRobinPartitionAssignor],
         max_poll_interval_ms=600_000,  # so long the broker waits for a member that lives and does not join again
+        metadata_max_age_ms=1000,  # it may have joined before it knew of the topic's partitions: it learns, and joins again
     )
     deadline = time.monotonic() + 60
     while not member.assignment():
