@@ -33,6 +33,7 @@ def listen(host: str, port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
+        bound.listen(2048)  # uvicorn's own backlog: who reads the address in the log may call at once
     except OSError as error:
         bound.close()
         raise PermanentError(
