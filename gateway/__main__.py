@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import socket
 import sys
@@ -14,7 +13,7 @@ from gateway.settings import Settings
 from gateway.viewers.app import router as viewers
 from runtime import logs
 from runtime.errors import EXIT_SETTING, PermanentError
-from runtime.settings import load, reference
+from runtime.settings import load, tell_use
 
 
 class Server(uvicorn.Server):
@@ -44,13 +43,11 @@ def listen(host: str, port: int) -> socket.socket:
 
 def main() -> None:
     """Exit codes: 0 stopped by a signal, 2 a setting is wrong or the port is in use."""
-    parser = argparse.ArgumentParser(
-        prog="trainwire-gateway",
-        description="Serve the page, the API and the viewers until a signal. Settings come from the environment.",
-        epilog=reference(Settings),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    tell_use(
+        "trainwire-gateway",
+        "Serve the page, the API and the viewers until a signal. Settings come from the environment.",
+        Settings,
     )
-    parser.parse_args()
     log = logs.setup("trainwire-gateway")
     try:
         settings = load(Settings, os.environ)

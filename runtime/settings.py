@@ -16,6 +16,7 @@ that no program knows is an error: a mistyped setting that is silently ignored c
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import difflib
 import re
@@ -100,6 +101,12 @@ def reference(cls: type) -> str:
         default = "required" if field.default is dataclasses.MISSING else _shown(field.default)
         rows.append(f"| `{field.metadata['env']}` | {default} | {field.metadata['unit']} | {field.metadata['why']} |")
     return "\n".join(rows)
+
+
+def tell_use(program: str, purpose: str, cls: type) -> None:
+    """Read the command line of a program that takes all it needs from `cls`: `--help` tells it, anything else is refused."""
+    form = argparse.RawDescriptionHelpFormatter
+    argparse.ArgumentParser(prog=program, description=purpose, epilog=reference(cls), formatter_class=form).parse_args()
 
 
 def _shown(default: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import logging
 import os
@@ -15,19 +14,17 @@ from runtime import logs
 from runtime.errors import EXIT_FAILED, EXIT_OK, EXIT_SETTING, EXIT_TEMPORARY, PermanentError, TemporaryError
 from runtime.health import HealthServer
 from runtime.metrics import Metrics
-from runtime.settings import load, reference
+from runtime.settings import load, tell_use
 from stream_jobs.settings import Settings
 
 
 def main() -> None:
     """Exit codes: 0 stopped, 1 failed, 2 a setting, schema or right is wrong, 75 start it again."""
-    parser = argparse.ArgumentParser(
-        prog="trainwire-worker",
-        description="Store what shippers send: from the broker's topic to ClickHouse. Settings come from the environment.",
-        epilog=reference(Settings),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    tell_use(
+        "trainwire-worker",
+        "Store what shippers send: from the broker's topic to ClickHouse. Settings come from the environment.",
+        Settings,
     )
-    parser.parse_args()
     log = logs.setup("worker")
     for noisy in ("faust", "mode", "aiokafka", "kafka"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))

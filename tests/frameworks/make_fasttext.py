@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import fasttext
 
 from tests.frameworks.recording import recorded
-
-
-def sentences(rows: int, seed: int) -> list[list[str]]:
-    draw = random.Random(seed)
-    return [
-        [draw.choice(["red", "blue", "tall", "old"]), draw.choice(["house", "tree", "car"]), draw.choice(["runs", "falls"])] * 3
-        for _ in range(rows)
-    ]
+from tests.frameworks.sentences import sentences
 
 
 def main() -> None:

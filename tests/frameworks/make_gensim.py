@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 import sys
 
 from gensim.corpora import Dictionary
@@ -11,14 +10,7 @@ from gensim.models import LdaModel, Word2Vec
 from gensim.models.callbacks import CallbackAny2Vec, PerplexityMetric
 
 from tests.frameworks.recording import recorded
-
-
-def sentences(rows: int, seed: int) -> list[list[str]]:
-    draw = random.Random(seed)
-    return [
-        [draw.choice(["red", "blue", "tall", "old"]), draw.choice(["house", "tree", "car"]), draw.choice(["runs", "falls"])] * 3
-        for _ in range(rows)
-    ]
+from tests.frameworks.sentences import sentences
 
 
 def main() -> None:
