@@ -58,7 +58,8 @@ DOCKER_STATE ?= $(HOME)/.cache/trainwire/docker
 test-containers: setup ## the contracts of broker, store, schema and views, on containers, and the images of the programs
 	@set -e; began=0; docker version >/dev/null 2>&1 || began=1; \
 	export $$(deploy/docker/engine.sh $(DOCKER_STATE)) TESTCONTAINERS_RYUK_DISABLED=true TRAINWIRE_TEST_CONTAINERS=1; \
-	[ $$began = 0 ] || trap 'kill $$(cat $(DOCKER_STATE)/docker.pid)' EXIT; \
+	[ $$began = 0 ] || trap 'deploy/docker/engine.sh $(DOCKER_STATE) end' EXIT; \
+	deploy/docker/base.sh; \
 	deploy/docker/standin/build.sh $(HOME)/.cache/trainwire; \
 	deploy/docker/images.sh; \
 	$(BIN)/pytest -q tests/contract/test_broker.py tests/contract/test_clickhouse_http.py tests/contract/test_schema.py tests/contract/test_views.py tests/containers

@@ -22,9 +22,10 @@ DOCKER_STATE=${TRAINWIRE_TEST_DOCKER_STATE:-${XDG_CACHE_HOME:-$HOME/.cache}/trai
 # An engine that is begun here ends here, and leaves nothing: it builds on this machine's own network, without a bridge or rules,
 # and mounts in a namespace of its own.
 running() { docker version >/dev/null 2>&1 || docker -H "unix://$DOCKER_STATE/docker.sock" version >/dev/null 2>&1; }
-end_engine() { local pid; pid=$(cat "$DOCKER_STATE/docker.pid") && kill "$pid" && timeout 30 tail --pid="$pid" -f /dev/null; }
-running || trap 'rm -rf "$CONTEXT"; end_engine' EXIT
-export "$(DOCKER_OPTIONS="--iptables=false --ip6tables=false --bridge=none" unshare --mount "$TOP/deploy/docker/engine.sh" "$DOCKER_STATE" | grep '^DOCKER_HOST=')"
+running || trap 'rm -rf "$CONTEXT"; "$TOP/deploy/docker/engine.sh" "$DOCKER_STATE" end' EXIT
+ADDRESS=$(DOCKER_OPTIONS="--iptables=false --ip6tables=false --bridge=none" unshare --mount "$TOP/deploy/docker/engine.sh" "$DOCKER_STATE")
+export "$ADDRESS"
+"$TOP/deploy/docker/base.sh"
 DOCKER_BUILDKIT=0 docker build -q --network host -t trainwire/viewers:latest -t trainwire/gateway:latest "$CONTEXT" >&2
 mkdir -p "$(dirname "$OUT")"; docker save -o "$OUT.new" trainwire/viewers:latest trainwire/gateway:latest
 mv "$OUT.new" "$OUT"; echo "$KEY" >"$OUT.key"
