@@ -20,7 +20,7 @@ COLOURS = {"running": "blue", "succeeded": "green", "failed": "red"}
 
 @click.command("tasks", help="List tasks, newest first.")
 @click.option("--status", default="", help="Only tasks of this status: running, succeeded, failed, …")
-@click.option("--search", default="", help="Only tasks whose id, name, owner or project holds this.")
+@click.option("--search", default="", help="Only tasks whose id, name, owner, project or framework holds this.")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="At most so many.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def command(status: str, search: str, limit: int, as_json: bool) -> None:

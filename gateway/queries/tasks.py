@@ -8,7 +8,7 @@ from typing import Any
 from gateway.store import Query, rows
 
 _COLUMNS = """
-    task_id, name, owner, project, status, message, attempts, ranks, world_size, progress_done, progress_total,
+    task_id, name, owner, project, framework, status, message, attempts, ranks, world_size, progress_done, progress_total,
     toUnixTimestamp64Milli(started) AS started_ms, toUnixTimestamp64Milli(last_seen) AS last_seen_ms,
     toUnixTimestamp64Milli(last_stored) AS last_stored_ms,
     toUnixTimestamp64Milli(ifNull(last_heartbeat, toDateTime64(0, 3))) AS last_heartbeat_ms,
@@ -19,7 +19,8 @@ _COLUMNS = """
 def task_list(
     query: Query, *, search: str = "", status: str = "", limit: int = 100, after: tuple[int, str] | None = None
 ) -> list[dict[str, Any]]:
-    """Tasks, newest first: by when the first of their bytes came. `search` is a part of id, name, owner or project, in any case.
+    """Tasks, newest first: by when the first of their bytes came. `search` is a part of
+    id, name, owner, project or framework, in any case.
 
     `after`: (first_seen_ms, id) of the last one seen. Times are milliseconds since the epoch. Which tasks a page holds is
     asked of few columns; only for these the whole state is worked out: of 10,000 tasks that would take a second.
@@ -33,7 +34,7 @@ def task_list(
              OR task_id IN (
                 SELECT task_id FROM events WHERE kind = 'header' AND arrayExists(
                     part -> positionCaseInsensitiveUTF8(part, {search:String}) > 0,
-                    [fields['name'], fields['owner'], fields['project']])))
+                    [fields['name'], fields['owner'], fields['project'], fields['framework']])))
             """
         )
         parameters["search"] = search

@@ -123,8 +123,8 @@ def read_tokens(file: Path) -> list[Token]:
     """Raises `PermanentError` naming file and entry."""
     try:
         entries: list[dict[str, Any]] = tomllib.loads(file.read_text(encoding="utf-8")).get("token", [])
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise PermanentError(f"{file}: {error}") from None
+    except (OSError, ValueError) as error:  # no file, no UTF-8 or no TOML
+        raise PermanentError(f"TRAINWIRE_GATEWAY_TOKENS={file}: {error}") from None
     found = []
     for number, entry in enumerate(entries, 1):
         digest = str(entry.get("sha256", "")).lower()

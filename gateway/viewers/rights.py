@@ -83,7 +83,7 @@ class Rights:
             return cls()
         try:
             raw: dict[str, Any] = tomllib.loads(Path(file).read_text(encoding="utf-8"))
-        except (OSError, tomllib.TOMLDecodeError) as error:
+        except (OSError, ValueError) as error:  # no file, no UTF-8 or no TOML
             raise PermanentError(f"TRAINWIRE_GATEWAY_RIGHTS={file}: {error}") from None
         rules = []
         for number, entry in enumerate(raw.get("rule", []), 1):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 from runtime.settings import Secret, setting
 
@@ -106,7 +105,7 @@ class PeopleSettings:
             raise ValueError("TRAINWIRE_GATEWAY_SIGN_IN: open lets everybody in, so that no other way may stand beside it")
         if "proxy" in self.sign_in and not self.proxies:
             raise ValueError("TRAINWIRE_GATEWAY_SIGN_IN=proxy needs TRAINWIRE_GATEWAY_PROXIES: whose headers are believed")
-        if "tokens" in self.sign_in and not (self.tokens and Path(self.tokens).is_file()):
+        if "tokens" in self.sign_in and not self.tokens:
             raise ValueError("TRAINWIRE_GATEWAY_SIGN_IN=tokens needs TRAINWIRE_GATEWAY_TOKENS: the file of tokens")
 
 

@@ -65,7 +65,7 @@ def _file(seeded: Seeded, task: str, attempt: int, rank: int, name: str) -> LogF
 
 def _begin(file: LogFile, at: int) -> None:
     file.arrived = at + 150
-    file.event("header", {"owner": "vision", "project": "digits"}, at=at)
+    file.event("header", {"owner": "vision", "project": "digits", "framework": "pytorch"}, at=at)
     file.event("params", PARAMETERS, at=at)
     file.event("status", {"status": "running"}, at=at)
     file.text(f"rank {file.rank} of 2 on node-{'ab'[file.rank]}, device cuda:0", at=at)

@@ -32,7 +32,7 @@ def trained(seeded: Seeded) -> dict[tuple[int, int], dict[int, float]]:
         for rank in (0, 1):
             file = seeded.file("trained", f"trained-{attempt}-{rank}", attempt=attempt, rank=rank, world_size=2,
                                start_id=f"s{attempt}", name="名前 d'arc")  # fmt: skip
-            file.event("header", {"owner": "vision", "project": "digits"}, at=began + attempt * 100_000)
+            file.event("header", {"owner": "vision", "project": "digits", "framework": "jax"}, at=began + attempt * 100_000)
             file.event("status", {"status": "running"}, at=began + attempt * 100_000)
             values = truth.setdefault((attempt, rank), {})
             for step in range(first, last):
@@ -56,6 +56,7 @@ def test_a_task_in_words(seeded: Seeded, trained: object) -> None:
     )
     assert (task["progress_done"], task["progress_total"]) == (120, 200)
     assert task["eta_ms"] > task["last_seen_ms"]
+    assert (task["project"], task["framework"]) == ("digits", "jax")
     assert [(one["attempt"], one["ranks"]) for one in found["attempts"]] == [(1, 2), (2, 2)]
     assert [(file["attempt"], file["rank"]) for file in found["files"]] == [(1, 0), (1, 1), (2, 0), (2, 1)]
 
@@ -224,7 +225,7 @@ def test_the_list_is_newest_first_and_pages_leave_nothing_out(seeded: Seeded) ->
     began = now_ms()
     for i in range(7):
         file = seeded.file(f"listed-{i}", arrived=began - (i // 2) * 1000)  # pairs came at one moment
-        file.event("header", {"owner": "theo", "project": "lists"})
+        file.event("header", {"owner": "theo", "project": "lists", "framework": "Chainer"})
         file.event("status", {"status": "failed" if i == 3 else "running"})
         file.store()
     found, page = [], seeded.get("tasks", search="LISTED", limit=2)
@@ -235,6 +236,7 @@ def test_the_list_is_newest_first_and_pages_leave_nothing_out(seeded: Seeded) ->
         page = seeded.get("tasks", search="LISTED", limit=2, after=page["next"])
     assert found == [f"listed-{i}" for i in range(7)]
     assert [task["task_id"] for task in seeded.get("tasks", search="theo", status="failed")["tasks"]] == ["listed-3"]
+    assert len(seeded.get("tasks", search="chainer")["tasks"]) == 7
     assert seeded.get("statuses")["failed"] >= 1
 
 

@@ -7,6 +7,7 @@ export interface Task {
   name: string;
   owner: string;
   project: string;
+  framework: string;
   status: string;
   message: string;
   attempts: number;

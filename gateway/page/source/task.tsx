@@ -193,6 +193,7 @@ function Head({ id, detail }: { id: string; detail: TaskDetail | undefined }) {
         {task.name && <code>{task.task_id}</code>}
         {task.owner && <span>{task.owner}</span>}
         {task.project && <span>{task.project}</span>}
+        {task.framework && <span>{task.framework}</span>}
         <span>started {format.moment(task.started_ms)}</span>
         <span>
           {task.attempts > 1 ? `attempt ${task.attempts}` : "first attempt"}

@@ -74,7 +74,7 @@ export function TasksPage() {
           <h1>Tasks</h1>
           <input
             type="search"
-            placeholder="Search id, name, owner, project"
+            placeholder="Search id, name, owner, project, framework"
             aria-label="Search tasks"
             value={asked.search}
             onInput={(event) => setAsked({ ...asked, search: event.currentTarget.value })}
@@ -113,8 +113,8 @@ export function TasksPage() {
                     <a href={`tasks/${task.task_id}`}>{task.name || task.task_id}</a>
                     <small>
                       {task.name && <code>{task.task_id}</code>}
-                      {[task.owner, task.project].filter(Boolean).map((word) => (
-                        <span key={word}>{word}</span>
+                      {[task.owner, task.project, task.framework].filter(Boolean).map((word, place) => (
+                        <span key={place}>{word}</span>
                       ))}
                     </small>
                   </td>

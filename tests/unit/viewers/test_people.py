@@ -114,6 +114,17 @@ def test_a_wrong_policy_is_refused_at_start(tmp_path: Path, text: str, said: str
         Rights.load(str(file))
 
 
+@pytest.mark.parametrize("content", [None, b"\xff\xfe", b"x = ["], ids=["missing", "not UTF-8", "not TOML"])
+def test_files_of_people_that_cannot_be_read_are_named(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "people.toml"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(PermanentError, match=r"TRAINWIRE_GATEWAY_TOKENS=.*people\.toml: "):
+        People(PeopleSettings(sign_in=("tokens",), tokens=str(file)), tmp_path)
+    with pytest.raises(PermanentError, match=r"TRAINWIRE_GATEWAY_RIGHTS=.*people\.toml: "):
+        Rights.load(str(file))
+
+
 def test_rate() -> None:
     rate = Rate(30)
     assert [rate.take("ada", 0.0) for _ in range(30)] == [0.0] * 30
