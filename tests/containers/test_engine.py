@@ -17,7 +17,8 @@ def test_an_engine_that_ends_makes_way_for_the_next_one(tmp_path: Path) -> None:
     environ = os.environ | {"DOCKER_HOST": address, "DOCKER_OPTIONS": "--iptables=false --ip6tables=false --bridge=none"}
 
     def engine(*arguments: str) -> str:
-        command = ["unshare", "--mount", ENGINE, tmp_path, *arguments]
+        # a network of its own: an engine that begins without a bridge takes away that of the other tests' engine
+        command = ["unshare", "--mount", "--net", str(ENGINE), str(tmp_path), *arguments]
         return subprocess.run(command, env=environ, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
 
     try:
