@@ -54,7 +54,7 @@ def against(plain: Callable[[str], object], texts: list[str]) -> float:
     deltas = [as_lines(block) for block in blocks]
 
     def ours() -> list[object]:
-        state, kept = State(), []
+        state, kept = State(), list[object]()
         for delta in deltas:
             state, points, events = extract(state, delta)
             kept.append((points, events))

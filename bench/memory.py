@@ -125,7 +125,7 @@ def measure(stack: Stack, logs: Path, away: str, minutes: float, rate: int) -> b
     logs.mkdir()
     environ = {name: value for name, value in os.environ.items() if not name.startswith("TRAINWIRE_")} | stack.environ()
     environ |= {"TRAINWIRE_TASK_ID": "memory", "TRAINWIRE_LOGS": f"{logs}/*.log", "TRAINWIRE_WORKER_HEALTH": "127.0.0.1:0"}
-    migrate = [Path(sys.executable).with_name("trainwirectl"), "migrate", "up"]
+    migrate = [str(Path(sys.executable).with_name("trainwirectl")), "migrate", "up"]
     subprocess.run(migrate, env=environ, check=True, stdout=subprocess.DEVNULL)
     programs = {"shipper": Program("producers.shipper", environ), "worker": Program("stream_jobs", environ)}
     service = stack.broker if away == "broker" else stack.store

@@ -47,7 +47,7 @@ def main() -> None:
 
 async def _run(settings: Settings, log: logging.Logger) -> int:
     # Faust and aiokafka take half a second to import; a wrong setting is told before that.
-    from aiokafka.errors import KafkaError  # type: ignore[import-untyped]  # ships no types
+    from aiokafka.errors import KafkaError
 
     from stream_jobs.app import Worker
     from stream_jobs.broker import wait_for_topic

@@ -9,8 +9,8 @@ import threading
 from typing import Any
 
 import faust
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic  # type: ignore[import-untyped]  # ships no types
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError  # type: ignore[import-untyped]  # as above
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
 from runtime.errors import PermanentError, TemporaryError
 from runtime.retry import Backoff, LogLimiter

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from aiokafka import errors  # type: ignore[import-untyped]  # ships no types
-from aiokafka.consumer import consumer as aiokafka_consumer  # type: ignore[import-untyped]  # as above
-from aiokafka.consumer.group_coordinator import GroupCoordinator  # type: ignore[import-untyped]  # as above
-from aiokafka.protocol.commit import OffsetFetchRequest  # type: ignore[import-untyped]  # as above
+from aiokafka import errors
+from aiokafka.consumer import consumer as aiokafka_consumer
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.protocol.commit import OffsetFetchRequest
 
 MOVED = (errors.GroupCoordinatorNotAvailableError, errors.NotCoordinatorForGroupError)
 

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from typing import Any
 
-from aiokafka.errors import KafkaError  # type: ignore[import-untyped]  # ships no types
+from aiokafka.errors import KafkaError
 
 log = logging.getLogger("worker")
 

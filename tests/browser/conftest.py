@@ -79,14 +79,18 @@ class Page:
         )
         return [float(value) for value in found if value is not None]
 
+    def _log(self, kind: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.driver.get_log(kind)  # type: ignore[no-untyped-call]  # selenium left this one out
+        return found
+
     def complaints(self) -> list[str]:
         """What stands in the console, but for connections that the machine itself cut."""
-        return [entry["message"] for entry in self.driver.get_log("browser") if "ERR_NETWORK_CHANGED" not in entry["message"]]
+        return [entry["message"] for entry in self._log("browser") if "ERR_NETWORK_CHANGED" not in entry["message"]]
 
     def asked(self) -> set[str]:
         """Origins of all requests since the last call."""
         urls = set()
-        for entry in self.driver.get_log("performance"):
+        for entry in self._log("performance"):
             message = json.loads(entry["message"])["message"]
             if message["method"] in ("Network.requestWillBeSent", "Network.webSocketCreated"):
                 urls.add(message["params"].get("request", message["params"])["url"])

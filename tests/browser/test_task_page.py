@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import shutil
@@ -38,7 +39,7 @@ def test_the_legend_tells_what_the_store_tells(seeded: Seeded, page: Page, run: 
     page.open(f"/tasks/{run}")
     page.wait(lambda: page.values("train/loss"))
     for metric in ("train/loss", "train/accuracy"):
-        assert page.wait(lambda metric=metric: page.values(metric)) == newest(seeded, run, metric)
+        assert page.wait(functools.partial(page.values, metric)) == newest(seeded, run, metric)
     assert page.texts(".head h1") == ["ResNet-18 on digits"]
     assert "attempt 2, 2 of 2 ranks" in page.texts(".head .sub")[0]
     assert page.texts(".head .progress b") == ["69 %"]
@@ -54,7 +55,12 @@ def test_what_is_not_finite_is_marked_and_leads_to_its_line(page: Page, run: str
     assert inside["y"] + inside["height"] == pytest.approx(box["y"] + box["height"], abs=3)  # at the lower edge
     assert page.texts(f"{chart} .lost") == ["NaN × 2"]
     assert page.texts('[data-metric="train/grad_norm"] .lost') == ["+Inf × 2"]
-    page.wait(lambda: page.all(f"{chart} .mark.nan")[-1].click() is None)  # of two so close the upper one
+
+    def clicked() -> bool:
+        page.all(f"{chart} .mark.nan")[-1].click()  # of two so close the upper one
+        return True
+
+    page.wait(clicked)
     target = page.wait(lambda: page.texts(".log .target code"))
     assert target == ["[ 310/1000] loss=" + target[0].split("loss=")[1]]  # the line of text at that record
     assert "line=resnet-7f3a-1-0@" in page.driver.current_url

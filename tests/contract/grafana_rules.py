@@ -140,7 +140,7 @@ def _macro(name: str, arguments: list[str] | None, span: Range) -> str | None:
 
 
 def _arguments(text: str, start: int) -> tuple[int, list[str]]:
-    depth, begin, found = 0, start + 1, []
+    depth, begin, found = 0, start + 1, list[str]()
     for position in range(start, len(text)):
         if text[position] == "(":
             depth += 1

@@ -75,10 +75,11 @@ def chosen(case: Case, given: dict[str, Value]) -> dict[str, Value]:
         "line": "",
         "smoothing": "0",
         "better": "lower",
-        "owner": ["%20", *map(encoded, NAMES)],
-        "project": ["%20", *map(encoded, NAMES)],
+        "owner": ["%20", *(encoded(name) for name in NAMES)],
+        "project": ["%20", *(encoded(name) for name in NAMES)],
         "framework": ["%20", "pytorch"],
-    } | given
+        **given,
+    }
     names = [encoded(name) for name in values["metric"]]
     return values | {"metric": names[0] if case.where.startswith("compare") else names}
 

@@ -100,7 +100,13 @@ def test_rows_come_back_as_they_went_in(client: Client) -> None:
         "CREATE TABLE t (id UInt64, at DateTime64(3, 'UTC'), name LowCardinality(String), step Nullable(Int64), value Float64) "
         "ENGINE = MergeTree ORDER BY id"
     )
-    columns = [[1, 2, 3], [1_800_000_000_000, 0, 1], ["loss", "acc/τοπ", "a'b\\c\n\t"], [1, None, 3], [math.nan, math.inf, 0.1]]
+    columns: list[list[Any]] = [
+        [1, 2, 3],
+        [1_800_000_000_000, 0, 1],
+        ["loss", "acc/τοπ", "a'b\\c\n\t"],
+        [1, None, 3],
+        [math.nan, math.inf, 0.1],
+    ]
     names = ["id", "at", "name", "step", "value"]
     types = ["UInt64", "DateTime64(3, 'UTC')", "LowCardinality(String)", "Nullable(Int64)", "Float64"]
     client.insert("t", columns, column_names=names, column_type_names=types, column_oriented=True, settings={"async_insert": 0})
@@ -585,7 +591,7 @@ def test_clickhouse_go_opens_a_connection(revision: int, raw: Raw) -> None:
     all that follow at the revision that the answer tells."""
     greeting = b"SELECT displayName(), version(), revision(), timezone()"
     protocol = {"client_protocol_version": str(revision)} if revision else {}
-    row = native_row(raw(greeting, default_format="Native", max_execution_time="60", **protocol), revision)
+    row = native_row(raw(greeting, headers=None, default_format="Native", max_execution_time="60", **protocol), revision)
     assert raw.status == 200
     told = row["revision()"]
     assert list(row) == ["displayName()", "version()", "revision()", "timezone()"]

@@ -89,7 +89,7 @@ def test_points_without_a_step_are_drawn_over_time_one_a_millisecond(grafana: Gr
 def as_first_written(writer: Client, view: str) -> str:
     """A view as migration 3 had it, under a name of its own: the slow truth that a faster form is held against."""
     [panels] = [migration for migration in all_migrations() if migration.name == "panels"]
-    [statement] = [text for text in panels.statements(Layout(writer.database)) if f"VIEW {writer.database}.{view} " in text]
+    [statement] = [text for text in panels.statements(Layout(str(writer.database))) if f"VIEW {writer.database}.{view} " in text]
     writer.command(statement.replace(f"{writer.database}.{view} ", f"{writer.database}.{view}_at_first ", 1))
     return f"{view}_at_first"
 

@@ -19,8 +19,9 @@ ASKED = [(view, question, sql) for view, asked in EXAMPLES.items() for question,
 
 
 def test_the_page_is_what_the_schema_says(grafana: Grafana, grafana_writer: Client) -> None:
-    page = document(grafana_writer.database, lambda sql: grafana.reader.query(sql).result_rows)
-    assert page.replace(grafana_writer.database, "trainwire") == PAGE.read_text("utf-8"), "run `make docs`"
+    database = str(grafana_writer.database)
+    page = document(database, lambda sql: grafana.reader.query(sql).result_rows)
+    assert page.replace(database, "trainwire") == PAGE.read_text("utf-8"), "run `make docs`"
 
 
 def test_every_view_is_on_the_page_with_its_meaning() -> None:
@@ -47,7 +48,7 @@ def test_the_engine_parses_what_only_a_server_runs(cluster: str, grafana_writer:
     """Roles, quotas and row policies are parsed, not run: the engine here has no users."""
     kinds = set()
     for migration in set(all_migrations(server=True)) - set(all_migrations()):
-        for statement in migration.statements(Layout(grafana_writer.database, cluster=cluster)):
+        for statement in migration.statements(Layout(str(grafana_writer.database), cluster=cluster)):
             statement = statement.replace("Replicated", "")  # the front refuses that engine's name before it is parsed
             tree = grafana_writer.query(f"EXPLAIN AST {statement}").result_rows
             kinds.add(str(tree[0][0]).split()[0])

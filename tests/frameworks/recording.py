@@ -95,14 +95,18 @@ def recorded(
         termios.tcsetwinsize(theirs, (40, 110))
         reader = threading.Thread(target=_pump, args=(ours, target))
         reader.start()
-        os.dup2(theirs, 1), os.dup2(theirs, 2), os.close(theirs)
+        os.dup2(theirs, 1)
+        os.dup2(theirs, 2)
+        os.close(theirs)
     else:
         os.dup2(target, 1), os.dup2(target, 2)
     try:
         yield recording
     finally:
         _flush()
-        os.dup2(kept[0], 1), os.dup2(kept[1], 2), os.close(kept[0]), os.close(kept[1])
+        for place, copy in enumerate(kept, 1):
+            os.dup2(copy, place)
+            os.close(copy)
         if reader is not None:
             reader.join()
         os.close(target)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from schemas.framing import frame
+from schemas.framing import Container, frame
 from stream_jobs.extract import Options, State, extract
 
 HERE = Path(__file__).parent
@@ -102,15 +102,18 @@ def score(expected: list[Point], got: list[Point], optional: list[str]) -> Score
 
 
 def read(log: Path) -> list[Point]:
-    kind = "tfevents" if log.suffix == ".tfevents" else "plain"
+    kind: Container = "tfevents" if log.suffix == ".tfevents" else "plain"
     _, points, _ = extract(State(), frame(log.read_bytes(), 0, kind), Options(container=kind))
     rows = zip(points.line, points.step, points.epoch, points.name, points.value, strict=True)
-    return [Point(None if kind == "tfevents" else line + 1, *rest) for line, *rest in rows]
+    return [Point(None if kind == "tfevents" else line + 1, step, epoch, name, value) for line, step, epoch, name, value in rows]
 
 
 def truth(log: Path) -> list[Point]:
     rows = [json.loads(line) for line in log.with_suffix(".points.jsonl").read_text(encoding="utf-8").splitlines()]
-    return [Point(*row[:4], NUMBERS[row[4]] if isinstance(row[4], str) else row[4]) for row in rows]
+    return [
+        Point(line, step, epoch, name, NUMBERS[value] if isinstance(value, str) else value)
+        for line, step, epoch, name, value in rows
+    ]
 
 
 def index() -> list[dict[str, str]]:

@@ -79,7 +79,12 @@ def fill(stack: Stack) -> None:
 def check_filled(stack: Stack) -> None:
     consumer = KafkaConsumer("kept", bootstrap_servers=stack.bootstrap, auto_offset_reset="earliest")
     values: list[bytes] = []
-    wait_for(lambda: bool(values.extend(r.value for rs in consumer.poll(timeout_ms=200).values() for r in rs) or values))
+
+    def come() -> bool:
+        values.extend(record.value for records in consumer.poll(timeout_ms=200).values() for record in records)
+        return bool(values)
+
+    wait_for(come)
     consumer.close()
     assert values == [b"message"]
     with store_client(stack) as client:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -198,7 +199,7 @@ def test_signals_are_passed_on(tmp_path: Path) -> None:
     sent = [signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGINT, signal.SIGTERM]
     for count, number in enumerate(sent, 1):
         process.send_signal(number)
-        wait_for(lambda count=count: parts(tmp_path)[1].count(b"got") >= count)
+        wait_for(functools.partial(lambda least: parts(tmp_path)[1].count(b"got") >= least, count))
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 7
     assert out.decode().split() == ["ready", *(word for number in sent for word in ("got", str(int(number))))]

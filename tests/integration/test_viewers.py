@@ -239,7 +239,7 @@ def process_started(pid: int) -> float:
 def test_people_see_and_stop_what_they_may(store: Store, database: str, tasks: Tasks, tmp_path: Path) -> None:
     tasks.add("adas", {"loss": [(0, 1.0)]}, owner="ada")
     tasks.add("public-1", {"loss": [(0, 1.0)]}, owner="ada")
-    names = {"ada": [], "bob": [], "root": ["ops"]}  # type: ignore[var-annotated]
+    names: dict[str, list[str]] = {"ada": [], "bob": [], "root": ["ops"]}
     entries = (
         f'[[token]]\nuser = "{user}"\ngroups = {json.dumps(groups)}\n'
         f'sha256 = "{hashlib.sha256(f"{user}-token".encode()).hexdigest()}"\n'
@@ -367,7 +367,7 @@ def test_the_command_line_loads_lists_and_stops(gateway: Gateway, tasks: Tasks) 
 
     def say(*words: str, expect: int = 0) -> str:
         environment = {"PATH": os.environ["PATH"], "TRAINWIRE_CTL_GATEWAY": gateway.url}
-        command = [Path(sys.executable).with_name("trainwirectl"), *words]
+        command = [str(Path(sys.executable).with_name("trainwirectl")), *words]
         run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
         assert run.returncode == expect, run.stderr
         return run.stdout + run.stderr

@@ -17,6 +17,7 @@ import httpx
 import pytest
 import websockets.asyncio.client
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.typing import Subprotocol
 
 from tests.services.fixtures import Store
 from tests.services.viewing import STUB, Gateway, Tasks, migrate, stub_tools
@@ -230,8 +231,8 @@ def test_websockets_pass_both_ways_with_subprotocol_and_close_code(place: tuple[
     async def talk() -> None:
         headers = {"Cookie": "trainwire_session=secret; theirs=1", "Authorization": "Bearer secret"}
         async with websockets.asyncio.client.connect(
-            url, additional_headers=headers, subprotocols=["echo.v1"], proxy=None
-        ) as one:  # type: ignore[list-item]
+            url, additional_headers=headers, subprotocols=[Subprotocol("echo.v1")], proxy=None
+        ) as one:
             assert one.subprotocol == "echo.v1"
             said = json.loads(await one.recv())
             assert unlocked(said["path"]) == f"{BASE}/view/run:1/socket/app/chat?room=1"
@@ -298,7 +299,7 @@ def test_the_proxy_adds_less_than_3_ms_at_the_median_at_200_requests_a_second(pl
     gateway, inner = place
     own = gateway.inner(f"{BASE}/view/run:1/stub/")
     tool = httpx.URL(f"http://127.0.0.1:{_tool_port(gateway)}{own}ready")
-    through, direct = [], []
+    through, direct = list[float](), list[float]()
     with httpx.Client(timeout=30) as client:
         for number in range(400):
             due = time.perf_counter() + 0.005

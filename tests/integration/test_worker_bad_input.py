@@ -14,7 +14,7 @@ import pytest
 from runtime.errors import PermanentError, TemporaryError
 from runtime.metrics import Metrics
 from runtime.settings import Secret
-from schemas.events import Delta, FileEnd, FileRef, FileState, Heartbeat
+from schemas.events import Delta, Event, FileEnd, FileRef, FileState, Heartbeat
 from stream_jobs.message import Message
 from stream_jobs.settings import QuarantineSettings
 from stream_jobs.sink import Sink
@@ -266,7 +266,8 @@ def test_any_name_of_a_file_is_only_a_name(desk: Desk, file_id: str) -> None:
     file = Csv(rows(6), file_id=file_id)
     other = dataclasses.replace(Csv([(step, -1.0) for step in range(1, 7)]), file_id=file_id)
     beat = Heartbeat("task", "shipper-1", "node-1", now(), 10_000, (FileState(file.delta(0, 1).file, "A", 9, 9),))
-    for event in [*file.deltas(3), beat, *other.deltas(7, "B")]:
+    events: list[Event] = [*file.deltas(3), beat, *other.deltas(7, "B")]
+    for event in events:
         desk.worker().take(desk.message(event))
     fork = [line[1:] for line in other.lines[1:]]
     assert desk.lines() == sorted([*file.lines, *((f"{file_id}~B", *line) for line in fork)])

@@ -14,7 +14,7 @@ import stream_jobs.ingest
 import stream_jobs.ledger
 from schemas.events import FileRef
 from stream_jobs.again import Again
-from stream_jobs.extract import extract
+from stream_jobs.extract import EXTRACTOR_VERSION, extract
 from stream_jobs.files import Files
 from tests.integration.worker_support import Csv, Desk, Killed, desk, rows, still
 
@@ -195,7 +195,7 @@ def test_a_newer_extractor_in_the_middle_goes_on_from_the_older_ones_state(desk:
     old, new = desk.messages(file.deltas(5))[:4], desk.messages(file.deltas(5))[3:]
     worker = desk.worker()
     worker.take(*old)
-    monkeypatch.setattr(stream_jobs.ledger, "EXTRACTOR_VERSION", stream_jobs.ledger.EXTRACTOR_VERSION + 1)
+    monkeypatch.setattr(stream_jobs.ledger, "EXTRACTOR_VERSION", EXTRACTOR_VERSION + 1)
     for module in (stream_jobs.ingest, stream_jobs.again, stream_jobs.archive):
         monkeypatch.setattr(module, "extract", newer)
     desk.worker().take(*new)

@@ -84,7 +84,7 @@ def test_a_group_that_is_not_looked_after_for_a_moment_has_committed_all_the_sam
         await consumer.start()
         try:
             await consumer.commit({TopicPartition(topic, 0): 3})
-            send, told = consumer._client.send, []
+            send, told = consumer._client.send, list[OffsetFetchRequest]()
 
             async def once_without_coordinator(node: int, request: Any, **options: Any) -> Any:
                 if isinstance(request, OffsetFetchRequest) and not told:

@@ -64,7 +64,7 @@ class Csv:
         start, end = self.starts[first], self.starts[min(last, len(self.starts) - 1)]
         crc_start, crc_end = zlib.crc32(self.content[:start]), zlib.crc32(self.content[:end])
         ref = FileRef(self.task, self.file_id, f"/logs/{self.file_id}.csv")
-        changes = {"source": "shipper-1", "time": int(time.time() * 1000)} | changes
+        changes = {"source": "shipper-1", "time": int(time.time() * 1000), **changes}
         return Delta(ref, start, end, reading, crc_start, crc_end, value=self.content[start:end], **changes)
 
     def deltas(self, lines: int, reading: str = "A", first: int = 0, last: int | None = None) -> list[Delta]:

@@ -46,7 +46,7 @@ class Cluster:
 
     def run(self, *arguments: str, given: Any = None) -> str:
         run = subprocess.run(
-            [self._kubectl, "--kubeconfig", self.config, *arguments],
+            [str(self._kubectl), "--kubeconfig", str(self.config), *arguments],
             input=json.dumps(given) if given is not None else None, text=True, capture_output=True, timeout=60, check=False,
         )  # fmt: skip
         assert run.returncode == 0, f"kubectl {' '.join(arguments)}: {run.stderr}"
@@ -54,7 +54,7 @@ class Cluster:
 
     def ask(self, *arguments: str) -> str:
         """What a question answers, whose exit code is part of the answer."""
-        command = [self._kubectl, "--kubeconfig", self.config, *arguments]
+        command = [str(self._kubectl), "--kubeconfig", str(self.config), *arguments]
         return subprocess.run(command, text=True, capture_output=True, timeout=60, check=False).stdout
 
     def items(self, kind: str, namespace: str) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 HOST, PORT, PREFIX = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+EATEN: list[bytearray] = []
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -27,7 +28,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif path == "/die":
             os._exit(3)
         elif path == "/eat":
-            self.server.eaten = bytearray(os.urandom(1 << 20)) * int(query["mib"][0])
+            EATEN.append(bytearray(os.urandom(1 << 20)) * int(query["mib"][0]))
             self.say(200, b"eaten")
         elif path == "/stream":  # as many bytes as asked for, at most so many a second
             total, rate = int(query["bytes"][0]), int(query.get("rate", ["0"])[0])

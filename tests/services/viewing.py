@@ -69,7 +69,7 @@ class Tasks:
         if params:
             about = dict(task_id=task_id, kind="params", file_id=file, offset=start, revision=revision, time=T0, rank=rank)
             self._insert("task_events", [about | {"fields": dict(params), "arrived": T0}])
-        rows = []
+        rows: list[dict[str, Any]] = []
         for name, points in curves.items():
             for step, value in points:
                 rows.append(

@@ -57,11 +57,11 @@ def keyed(lines: Lines, points: Points, events: Events) -> tuple[list[tuple[obje
     columns = zip(
         points.line, points.index, points.name, points.value, points.step, points.epoch, points.time, points.source, strict=True
     )
-    told = [
+    told: list[tuple[object, ...]] = [
         (lines.offsets[line], index, name, comparable(value), step, comparable(epoch), time, source)
         for line, index, name, value, step, epoch, time, source in columns
     ]
-    happened = [
+    happened: list[tuple[object, ...]] = [
         (
             lines.offsets[events.line[i]], events.index[i], events.kind[i], events.time[i], events.message[i],
             tuple(sorted(events.fields[i].items())), events.step[i], comparable(events.epoch[i]),

@@ -5,9 +5,10 @@ The examples in schemas/examples/records/v1 were written by hand; the calls here
 
 from __future__ import annotations
 
+import functools
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,14 +90,20 @@ ENDS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 Make = Callable[[int, records.Refused], "list[str]"]
+
+
+def each(items: Sequence[Any], make: Callable[[Any, int, records.Refused], list[str]]) -> list[Make]:
+    return [functools.partial(make, item) for item in items]
+
+
 CALLS: dict[str, list[Make]] = {
-    "header": [lambda t, _, kw=kw: [records.header(t, **kw)] for kw in HEADERS],
-    "log": [lambda t, refused, call=call: records.log(t, *call, refused) for call in LOGS],
-    "progress": [lambda t, refused, call=call: records.progress(t, *call, refused) for call in PROGRESS],
-    "status": [lambda t, _, word=word, kw=kw: [records.status(t, word, **kw)] for word, kw in STATUSES],
-    "params": [lambda t, refused, values=values: records.params(t, values, refused) for values in PARAMS],
-    "event": [lambda t, refused, call=call: [records.event(t, *call, refused)] for call in EVENTS],
-    "end": [lambda t, _, word=word, kw=kw: [records.end(t, word, **kw)] for word, kw in ENDS],
+    "header": each(HEADERS, lambda kw, t, _: [records.header(t, **kw)]),
+    "log": each(LOGS, lambda call, t, refused: records.log(t, call[0], call[1], call[2], refused)),
+    "progress": each(PROGRESS, lambda call, t, refused: records.progress(t, call[0], call[1], call[2], refused)),
+    "status": each(STATUSES, lambda call, t, _: [records.status(t, call[0], **call[1])]),
+    "params": each(PARAMS, lambda values, t, refused: records.params(t, values, refused)),
+    "event": each(EVENTS, lambda call, t, refused: [records.event(t, call[0], call[1], call[2], refused)]),
+    "end": each(ENDS, lambda call, t, _: [records.end(t, call[0], **call[1])]),
 }
 
 

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from schemas.events import FileEnd
+from schemas.events import Delta, FileEnd
 from tests.unit.shipper.harness import Rig, numbered, write
 
 UUID = "0b6f8e0a-5d1c-4a53-9a0e-3f1f6f0c7a11"
@@ -51,7 +51,7 @@ def test_ids_follow_from_task_start_rank_path_and_first_line(tmp_path: pathlib.P
     def ids(content: str, name: str = "a.log", **environ: str) -> set[str]:
         for old in tmp_path.glob("*.log"):
             old.unlink()
-        rig = Rig(tmp_path, SHIPPER_STATE_DIR=str(tmp_path / f"state{len(seen)}"), **environ)
+        rig = Rig(tmp_path, None, **{"SHIPPER_STATE_DIR": str(tmp_path / f"state{len(seen)}"), **environ})
         write(tmp_path / name, content)
         rig.run()
         rig.kill()
@@ -223,7 +223,7 @@ def test_reading_stops_at_the_bound_and_shares_it(tmp_path: pathlib.Path) -> Non
         write(tmp_path / f"{name}.log", numbered(1, 200_000, name))
     rig.run(5)
     assert rig.shipper.pump.in_flight <= 2_000_000
-    assert {delta.file.path[-5] for delta, _ in rig.sink._waiting if hasattr(delta, "value")} == set("abcd")
+    assert {event.file.path[-5] for event, _ in rig.sink._waiting if isinstance(event, Delta)} == set("abcd")
     rig.sink.away = False
     rig.run(10)
     assert rig.texts() == [numbered(1, 200_000, name) for name in "abcd"]
