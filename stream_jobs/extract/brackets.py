@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from stream_jobs.extract import names
 from stream_jobs.extract.phrase import Phrase
 from stream_jobs.extract.reading import Counter, Span
-from stream_jobs.extract.tokens import COUNTER, NUM, WORD, Token
+from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, WORD, Token
+
+_RANGE = re.compile(r"[0-9]+-([0-9]+)")  # MXNet's `Batch [20-40]`
 
 
 class Brackets(Phrase):
@@ -14,6 +18,12 @@ class Brackets(Phrase):
     def _open_square(self, at: int) -> int:
         """`Epoch[145]`, `Batch [20]`, `Epoch [1/10]`, `[1][15/15]`, `[10]`, `[1,  2000]`."""
         inside = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
+        ranged = _RANGE.fullmatch(inside.text) if inside is not None and inside.kind == OPAQUE and self.words else None
+        if ranged is not None and inside is not None and self.tokens[at + 2 : at + 3]:
+            last = Token(NUM, inside.start + ranged.start(1), inside.end, 0, "")
+            if self.tokens[at + 2].text == "]" and self._count(self._name(), last, "counter in brackets"):
+                self._boundary()
+                return at + 3
         if inside is not None and inside.kind in (NUM, COUNTER):
             close = next((i for i in range(at + 2, min(at + 8, len(self.tokens))) if self.tokens[i].text == "]"), None)
             if close is not None:

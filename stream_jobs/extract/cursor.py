@@ -5,6 +5,8 @@ from __future__ import annotations
 from stream_jobs.extract.reading import Span
 from stream_jobs.extract.tokens import NUM, OPAQUE, PUNCT, WORD, Token, tokenize
 
+_LONG_UNITS = {"minutes", "minute", "min", "m", "hours", "hour", "h", "days", "day"}
+
 
 class Cursor:
     """A text as tokens, and questions about what stands where."""
@@ -15,6 +17,11 @@ class Cursor:
 
     def _is_sign(self, at: int) -> bool:
         return at < len(self.tokens) and self.tokens[at].kind == PUNCT and self.tokens[at].text in ":="
+
+    def _is_told(self, at: int) -> bool:
+        """`loss is 0.5`."""
+        behind = self.tokens[at : at + 2]
+        return len(behind) == 2 and behind[0].text in ("is", "was", "are") and behind[1].kind == NUM
 
     def _has_sign(self, start: int, stop: int) -> bool:
         return any(self._is_sign(i) for i in range(start, stop))
@@ -29,8 +36,10 @@ class Cursor:
         return None
 
     def _is_valued(self, at: int) -> bool:
-        """A number behind a bracket of words or a gap, with nothing behind it: `F-score (micro) 0.85`."""
-        if at + 1 != len(self.tokens) or self.tokens[at].kind != NUM:
+        """A number behind a bracket of words or a gap, with a bar or nothing behind it: `F-score (micro) 0.85`."""
+        if at >= len(self.tokens) or self.tokens[at].kind != NUM:
+            return False
+        if at + 1 < len(self.tokens) and self.tokens[at + 1].text != "|":
             return False
         return self.tokens[at].space == 2 or self.tokens[at - 2].kind == WORD
 
@@ -39,6 +48,18 @@ class Cursor:
         behind = self.tokens[at + 1 : at + 3]
         return bool(behind) and behind[0].text == ":" and behind[0].space == 0 and (len(behind) == 1 or behind[1].text == "|")
 
+    def _is_whole(self, at: int) -> bool:
+        """Digits alone: what a counter looks like."""
+        token = self.tokens[at]
+        return token.kind == NUM and not token.text and self.text[token.start : token.end].isdigit()
+
+    def _before_fraction(self, at: int) -> bool:
+        """`Train loss 640 0.5`: a whole number directly before one that is none."""
+        if at + 1 >= len(self.tokens) or not self._is_whole(at):
+            return False
+        value = self.tokens[at + 1]
+        return value.kind == NUM and value.space == 1 and "." in self.text[value.start : value.end]
+
     def _behind_range(self, at: int) -> int | None:
         """`avg. loss [381-400]: 0.5`: the sign behind a range in brackets, where one stands."""
         close = at + 2
@@ -46,8 +67,11 @@ class Cursor:
         return close + 1 if ranged and self._is_sign(close + 1) else None
 
     def _is_duration(self, at: int) -> bool:
-        """`10 minutes and 3 seconds`: several numbers make one."""
-        return [t.text for t in self.tokens[at + 1 : at + 3]] in [[u, "and"] for u in ("minutes", "minute", "hours", "hour")]
+        """`10 minutes and 3 seconds`, `35 minutes 37 seconds`, `1h 19m`: several numbers make one."""
+        unit, behind = self.tokens[at].text, self.tokens[at + 1 : at + 3]
+        if unit:
+            return unit in _LONG_UNITS and bool(behind) and behind[0].kind in (NUM, OPAQUE) and behind[0].space == 1
+        return len(behind) == 2 and behind[0].text in _LONG_UNITS and (behind[1].text == "and" or behind[1].kind == NUM)
 
     def _changes(self, at: int) -> bool:
         """`lr: 0.1 -> 0.01`: what was, not what is."""

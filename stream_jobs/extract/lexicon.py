@@ -19,7 +19,7 @@ STEPS = _ordered(
     trainer_step train_step training_step iter iteration iters iterations it training_iteration step current_steps
     current_step optimizer_step global_update num_updates update updates up upd tree round boosting_round trial
     micro_step batch batches minibatch mini_batch timesteps timestep ts episode episodes episode_num steps
-    generation gen itr ite"""
+    generation gen itr ite tick"""
 )
 STEP_RANK = {name: rank for rank, name in enumerate(STEPS)}
 NESTED_STEPS = {"global_step", "global_steps", "step", "iter", "iteration", "total_timesteps", "num_updates", "trainer_step"}
@@ -62,7 +62,7 @@ METRIC_WORDS = _words(
     tagger ner parser senter spans_sc cats_score las uas inertia lowerbound functionvalue"""
 )
 METRIC_TAIL = re.compile(
-    r"(?:loss|acc|accuracy|error|auc|f1|lr|mse|mae|rmse|norm|reward|score|ppl)$|^l_r$|^(?:loss|acc|map|bleu|rouge|top)\d*|[a-z]@\d{1,4}$"
+    r"(?:loss|acc|accuracy|error|auc|f1|lr|mse|mae|rmse|norm|reward|score|ppl)$|^l_r$|^(?:loss|acc|map|bleu|rouge|top)\d*|[a-z]@\d{1,4}$|(?:rew|reward|len|length)_mean$"
 )
 SPEED = re.compile(
     r"(?:/|_per_|\bper\b|per_?)(?:s|sec|second|it|iter|step|batch|device|gpu|thread|min|minute|hour)(?![a-z])", re.I
@@ -79,6 +79,7 @@ NEVER = _words(
     shape dim hidden_size vocab_size num_params params parameters trainable_params non_trainable_params total_params
     num_layers layers heads samples consumed_samples consumed_tokens seen_tokens num_tokens total_weights total_time
     time_total patience min_delta stalled sen ppo_ep wpb bsz wandb_version duration started finished date timestamp
+    trained_tokens tokens_seen targets labels img_size image_size
     time_stamp timestamps uptime pad_token_id eos_token_id bos_token_id exit_code exitcode returncode code errno
     signal retry retries attempt n_updates allocated reserved max_allocated max_reserved memallocated
     maxmemallocated oom gb_free skipped eta_seconds remaining_time elapsed_time_str total_flos num_classes classes

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import pairwise
 
-from stream_jobs.extract import lexicon
+from stream_jobs.extract import lexicon, numbers
 
 
 def plain(name: str) -> str:
@@ -55,7 +55,7 @@ def is_metric(name: str) -> bool:
     if is_never(name) or is_hyper(name) or is_count(name):
         return False
     key = plain(name)
-    if lexicon.SPEED.search(name) or lexicon.METRIC_TAIL.search(key):
+    if lexicon.SPEED.search(name) or lexicon.METRIC_TAIL.search(key) or numbers.is_pace(name):
         return True
     words = lexicon.WORDS.findall(key)
     joined = {a + b for a, b in pairwise(words)}
@@ -78,7 +78,9 @@ def is_switch(name: str) -> bool:
 
 @lru_cache(4096)
 def is_learning_rate(name: str) -> bool:
-    """A metric in training, a setting before it."""
+    """A metric in training, a setting before it; `cur_lr` tells what is."""
+    if plain(name).startswith("cur"):
+        return False
     return plain(name).endswith(("lr", "learning_rate")) or plain(name) == "l_r"
 
 

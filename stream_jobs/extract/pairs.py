@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 
-from stream_jobs.extract import lexicon, names, numbers
-from stream_jobs.extract.reading import Counter, Pair, Reading, Span
+from stream_jobs.extract import lexicon, names, numbers, summaries
+from stream_jobs.extract.reading import Counter, Reading, Span
 from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, WORD, Token
 from stream_jobs.extract.values import Values
 
-# pycocotools: ` Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.381`
-_COCO = re.compile(rf"\s*(Average (?:Precision|Recall)\s+\(A[PR]\)\s@\[[^\]]*\])\s=\s({numbers.NUMBER})\s*$")
+_CUT_OFF = re.compile(r"(?i)(?:top|hits?|recall|precision|ndcg|m?ap|mrr|prec|p|r)\W?$")  # at how many: `recall 20`
 _GLUED = re.compile(r"(?i)(epoch|step|iter|iteration)[_-]?([0-9]+)|第([0-9]+)(?:轮|步)")
 _DROP_TITLES = ("memory", "time (ms)", "times across ranks")
+_BEST_TITLES = ("best metric", "best result")  # what follows was told before
+_CHAIN_WORD = 3  # characters of a name that nobody knows and no sign introduces
 
 
 class Pairs(Values):
@@ -25,14 +26,10 @@ class Pairs(Values):
 
     def read(self) -> None:
         at = 0
-        coco = _COCO.match(self.text)
-        if coco is not None:
-            self.reading.pairs.append(Pair(Span(*coco.span(1)), Span(*coco.span(2)), True, "COCO summary"))
-            return
         while at < len(self.tokens):
             at = self._step(at)
         lowered = " ".join(self.titles).lower()
-        if any(title in lowered for title in _DROP_TITLES):
+        if any(title in lowered for title in _DROP_TITLES) or lowered.startswith(_BEST_TITLES):
             self.reading.pairs = [p for p in self.reading.pairs if p.rule == "dict"]
 
     def _step(self, at: int) -> int:
@@ -64,7 +61,7 @@ class Pairs(Values):
         if self.after_value and token.space == 1 and numbers.is_unit(token.text) and not self._is_sign(at + 1):
             self._unit(token.text)
             return at + 1
-        if token.text in ("is", "was", "are") and self.words and at + 1 < len(self.tokens) and self.tokens[at + 1].kind == NUM:
+        if self.words and self._is_told(at):
             return self._value(at + 1, self._name(), "is")
         if token.text.lower() == "best":
             self.repeat = True
@@ -92,12 +89,17 @@ class Pairs(Values):
                 subject = self._subject(words)
                 if subject is not None and self._is_sign(at + 1):
                     return self._sign(at + 1, subject)
+                if subject is not None and self._is_told(at + 1):
+                    return self._value(at + 2, subject, "is")
                 self._after()
                 return at + 1
-            if self._ends_title(at):
+            if self._ends_title(at) or self._changes(at):
                 self._after()
                 return at + 1
             name = self._name()
+            counted = self._counted(at, name)
+            if counted is not None:
+                return counted
             if len(self.words) > 1 and "_" in self.words[-1].text:  # CV info cv_loss 1.5
                 name = Span(self.words[-1].start, self.words[-1].end)
             if token.kind == NUM and name is not None and not self._has_stop():
@@ -114,6 +116,10 @@ class Pairs(Values):
                     and len(self.words) <= 3
                 ):
                     self._add(name, Span(token.start, token.end), "name value in a list", token, sure=False)
+                    self._after()
+                    return at + 1
+                if not self.strong and self._chains(string):
+                    self._add(name, Span(token.start, token.end), "name value in a chain", token, sure=False)
                     self._after()
                     return at + 1
             if token.kind == NUM and self._leads_phrase(at):
@@ -149,16 +155,42 @@ class Pairs(Values):
         self._after()
         return at + 1
 
+    def _counted(self, at: int, name: Span | None) -> int | None:
+        """A whole number between a metric's name and its value: the step, or a part of the name; where reading goes on."""
+        token = self.tokens[at]
+        if name is None or self._has_stop():
+            return None
+        string, here = self._string(name), Span(token.start, token.end)
+        if token.kind == COUNTER:  # `Process 100/400(25%) loss: 0.5`
+            if at == 1 and self._percent_behind(at) and not names.is_metric(string) and self.reading.inner is None:
+                self.reading.inner = Counter(60, here, Span(*token.total), "")
+                self._after()
+                return at + 1
+            return None
+        valued = self._is_whole(at) and self._is_sign(at + 1) and at + 2 < len(self.tokens) and self.tokens[at + 2].kind == NUM
+        if not (valued or self._before_fraction(at)) or not names.is_metric(string):
+            return None
+        if valued and (self.reading.steps or self.reading.epochs or _CUT_OFF.search(string)):
+            return self._sign(at + 1, Span(name.start, token.end))
+        self.reading.steps.append(Counter(66, here, None, "behind a name"))
+        return self._sign(at + 1, name) if valued else at + 1
+
+    def _chains(self, name: str) -> bool:
+        """`sec/kimg 12.5 upkeep 2.5`: a name that nobody knows, directly behind a pair that has no sign either."""
+        pairs = self.reading.pairs
+        return len(self.words) == 1 and len(name) >= _CHAIN_WORD and bool(pairs) and pairs[-1].rule.startswith("name value")
+
     def _named_behind(self, at: int) -> bool:
         """Darknet's `500.123 avg loss,`: the name stands behind the number, up to the next comma."""
         token, follow = self.tokens[at], at + 1
         while follow < min(at + 4, len(self.tokens)) and self.tokens[follow].kind == WORD and self.tokens[follow].space == 1:
             follow += 1
-        closed = follow == len(self.tokens) or self.tokens[follow].text == ","
-        if follow == at + 1 or not closed or token.text or "." not in self.text[token.start : token.end]:
+        closed = follow == len(self.tokens) or self.tokens[follow].text in ",;"
+        if follow == at + 1 or not closed or token.text:
             return False
         name = Span(self.tokens[at + 1].start, self.tokens[follow - 1].end)
-        if not names.ends_as_metric(self._string(name)):
+        rate = follow > at + 2 and numbers.is_rate(self.tokens[follow - 1].text)  # `518 src tok/s`
+        if not rate and not ("." in self.text[token.start : token.end] and names.ends_as_metric(self._string(name))):
             return False
         self._add(name, Span(token.start, token.end), "value name", token)
         self.tokens[at + 1 : follow] = []
@@ -213,6 +245,11 @@ class Pairs(Values):
             name = self._name(self.tokens[close].end)
             if name is not None and names.is_metric(self._string(name)):
                 return self._value(close + 1, name, "name value")
+            if name is not None and close + 2 < len(self.tokens):  # `| Time(s) 0.5 |`
+                number = self.tokens[close + 1]
+                self._add(name, Span(number.start, number.end), "name value in a list", number, sure=False)
+                self._after()
+                return close + 2
         if self.words and close is not None and self._is_sign(close + 1) and not self._has_sign(at + 1, close):
             return self._sign(close + 1, self._name(self.tokens[close].end))
         if self.words and close == at + 2 and self.tokens[at + 1].text.lower() in lexicon.SPLITS:  # Epoch(train) [1][15/15]
@@ -235,4 +272,5 @@ class Pairs(Values):
 
 
 def read(text: str, reading: Reading) -> None:
-    Pairs(text, reading).read()
+    if not summaries.read(text, reading):
+        Pairs(text, reading).read()

@@ -30,6 +30,7 @@ _STOP = {
     "took",
 }
 _CUT = {"with", "and", "has", "got", "gives", "achieved", "reached", "where"}  # what stands before them is no name
+_WHEN = {"after", "at", "for", "of", "in", "on", "during"}
 _CLUMP = re.compile(r"([0-9]+)(epoch|ep|batch|iter|step|num_updates|updates)(?![a-z])")
 _NAME_WORDS = 12
 _NAME_CHARACTERS = 256
@@ -127,7 +128,7 @@ class Phrase(Cursor):
 
     def _subject(self, words: list[Token]) -> Span | None:
         """`loss after step 33: 0.5`: what stands before `after`, where that is a metric."""
-        stop = next((i for i, word in enumerate(words) if word.text.lower() in ("after", "at")), 0)
+        stop = next((i for i, word in enumerate(words) if word.text.lower() in _WHEN), 0)
         if not stop or stop > _NAME_WORDS:
             return None
         name = Span(words[0].start, words[stop - 1].end)

@@ -137,7 +137,9 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
     """The plan of a line that is no table's."""
     reading = read(text)
     plan.reading = reading
-    step, epoch = _best(reading.steps), _best(reading.epochs)
+    # A counter with a total, in a line that counts epochs, is the epoch's own: `Step: 2836. Epoch: 39/40. Iteration: 5/7.`
+    free = [counter for counter in reading.steps if counter.total is None] if reading.epochs else []
+    step, epoch = _best(free or reading.steps), _best(reading.epochs)
     in_object = bool(reading.pairs) and reading.pairs[0].rule == "dict"
     if reading.side:
         step = None
@@ -161,6 +163,8 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
             continue
         name = _name(pair, text)
         named = f"{split} {name}" if split and split.lower() not in name.lower() else name
+        if pair.rule == "name value in a chain" and not (plan.evidence and sure and _is_fraction(pair, text)):
+            continue
         listed = pair.rule == "name value in a list"
         if (
             pair.sure

@@ -13,6 +13,7 @@ from stream_jobs.extract import names, numbers
 from stream_jobs.extract.reading import Span
 
 ALIGNED, PIPE, CSV = "aligned", "pipe", "csv"
+OPEN = "open"  # bars between the columns, none around them
 UPPER = "upper"  # the upper half of a header over two lines, as Vowpal Wabbit prints
 _GAP = re.compile(r"\t+|\s{2,}")
 _RULE = re.compile(r"[\s\-=+|:─━═┼╪╋┿├┤┡╇┩┏┳┓└┴┘┌┬┐╭╮╰╯╞╡]+")
@@ -25,6 +26,8 @@ _CELLS = re.compile(r"\S+(?:\s\S+)*")
 _CELL = re.compile(r"[\w./@:()%#\[\] '^*&+-]{1,80}")
 _COUNTER = re.compile(r"([0-9]+)/([0-9]+)")
 _SIGN = re.compile(r":(?:\s|$|[-+.0-9])")
+_CUT_OFFS = re.compile(r"@\.?[0-9.]+:\.?[0-9]+")  # mAP@.5:.95: the colon is no sign
+_TIMED = re.compile(rf"({numbers.NUMBER})(?:s|ms|sec)")
 _MISSING = {"", "-", "--", "---", "n/a", "na", "#na#", "none", "null", "."}
 _CLOCK = re.compile(r"[0-9:.]+(?:\.[0-9]+)?(?:[a-zA-Z]{1,5}(?:/[a-z]+)?|%)?")
 _OVERALL = {"all", "avg", "mean", "overall", "total", "average"}
@@ -74,6 +77,8 @@ def header(text: str, above: Table | None = None) -> Table | None:
     cells = pipe_cells(text)
     if cells is not None:
         return _opened(PIPE, [cell.strip() for cell in cells], 2)
+    if _PIPE.search(body) is not None and "=" not in body and ": " not in body:
+        return _opened(OPEN, [cell.strip() for cell in _PIPE.split(body)], 2)
     if "," in body:
         return (
             _opened(CSV, [cell.strip().strip('"') for cell in body.split(",")], 2)
@@ -101,7 +106,7 @@ def _opened(kind: str, cells: list[str], least: int) -> Table | None:
         return None
     if not all(_CELL.fullmatch(cell) for cell in cells) or any(numbers.read(cell) is not None for cell in cells):
         return None
-    if any(_COUNTER.search(cell) or "=" in cell or (kind != CSV and _SIGN.search(cell)) for cell in cells):
+    if any(_COUNTER.search(cell) or "=" in cell or (kind != CSV and _SIGN.search(_CUT_OFFS.sub("", cell))) for cell in cells):
         return None
     if kind == ALIGNED and _is_folds(cells):
         return Table(kind, tuple(cells))
@@ -136,6 +141,8 @@ def row(table: Table, text: str) -> Row | None:
         spans = _split(text, _PIPE)[1:-1]
     elif table.kind == CSV:
         spans = _split(text, _COMMA)
+    elif table.kind == OPEN:
+        spans = _split(text, _PIPE)
     else:
         spans = [Span(*cell.span()) for cell in _WORD.finditer(text.rstrip(" \t|:]"))]
         if len(spans) != count:
@@ -187,6 +194,9 @@ def _read(table: Table, text: str, spans: list[Span]) -> Row | None:
             span = Span(span.start + 1, span.start + 1 + len(cell))
         if cell.endswith("%"):
             span, cell = Span(span.start, span.end - 1), cell[:-1]
+        timed = _TIMED.fullmatch(cell)
+        if timed is not None:
+            span, cell = Span(span.start, span.start + timed.end(1)), timed[1]
         if not numbers.is_number(cell) and numbers.word_value(cell) is None:
             counter = _COUNTER.fullmatch(cell)
             if counter is not None:
@@ -212,7 +222,7 @@ def _read(table: Table, text: str, spans: list[Span]) -> Row | None:
         if rank is not None:
             if rank < best:
                 best, found.step = rank, span
-        elif not names.is_never(name):
+        elif not names.is_never(name) or (names.plain(name) == "total" and "." in cell):  # of the losses beside it
             found.names.append(name)
             found.values.append(span)
     if not figures:

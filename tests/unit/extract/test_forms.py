@@ -142,3 +142,31 @@ def test_names_that_training_makes_metrics() -> None:
     """A name that nobody knows is a metric once the training has begun, if its value is no whole number."""
     assert triples("zorp: 0.5") == []
     assert triples("epoch 1:\nzorp: 0.5\nseats: 4") == [(2, "zorp", 0.5, None, 1)]
+
+
+# What a general reader takes from texts in which a counter stands where a value might.
+COUNTED: list[tuple[str, str, list[tuple[object, ...]]]] = [
+    ("step between name and value", "Train loss 640 0.5 Grad Norm 1.5", [(1, "Train loss", 0.5, 640, None), (1, "Grad Norm", 1.5, 640, None)]),
+    ("step behind the name", "Validation loss 640:  0.25", [(1, "Validation loss", 0.25, 640, None)]),
+    ("number of a name, where the line counts already", "Epoch 3: loss 1: 0.5", [(1, "loss 1", 0.5, None, 3)]),
+    ("number of a cut-off", "recall 20: 0.25", [(1, "recall 20", 0.25, None, None)]),
+    ("counter behind what it counts for", "Loss for epoch 3: 0.5", [(1, "Loss", 0.5, None, 3)]),
+    ("counter behind what it counts for", "Train loss in epoch 3 is 0.5", [(1, "Train loss", 0.5, None, 3)]),
+    ("range of steps", "Epoch[2] Batch [20-40]\tSpeed: 6.25 samples/sec\tLoss=8.5", [(1, "Speed", 6.25, 40, 2), (1, "Loss", 8.5, 40, 2)]),
+    ("step of all and of the epoch", "Step: 2836. Epoch: 39/40. Iteration: 5/7. Reg loss: 0.5.", [(1, "Reg loss", 0.5, 2836, 39)]),
+    ("share of the whole", "Process 100/400(25.0%) average loss: 0.5 over 640.0 frames", [(1, "average loss", 0.5, 100, None)]),
+    ("rate of what", "Epoch  2,   50/  75; ppl:  11.5; 518 src tok/s; 5.5 tgt tok/s", [(1, "ppl", 11.5, 50, 2), (1, "src tok/s", 518, 50, 2), (1, "tgt tok/s", 5.5, 50, 2)]),
+    ("columns without a sign", "tick 3     sec/kimg 12.5 upkeep 2.5   augment 0.125", [(1, "sec/kimg", 12.5, 3, None), (1, "upkeep", 2.5, 3, None), (1, "augment", 0.125, 3, None)]),
+    ("Darknet", " 90: 1.5, 2.5 avg loss, 0.001 rate, 3.5 seconds, 57 images", [(1, "loss", 1.5, 90, None), (1, "avg loss", 2.5, 90, None), (1, "rate", 0.001, 90, None), (1, "seconds", 3.5, 90, None)]),
+    ("unit of a name in brackets", "Epoch 003 | Time(s) 0.25 | Loss 1.5", [(1, "Time(s)", 0.25, None, 3), (1, "Loss", 1.5, None, 3)]),
+    ("table without outer bars", "epoch | train_loss | valid_loss\n  1   |  0.5  |  0.25", [(2, "train_loss", 0.5, None, 1), (2, "valid_loss", 0.25, None, 1)]),
+    ("column of a sum", "  Epoch   box   obj   total\n   1/9   0.5   0.25   0.75", [(2, "box", 0.5, None, 1), (2, "obj", 0.25, None, 1), (2, "total", 0.75, None, 1)]),
+    ("column of a range", "  Class   P   mAP@.5   mAP@.5:.95\n   all   0.5   0.25   0.125", [(2, "P", 0.5, None, None), (2, "mAP@.5", 0.25, None, None), (2, "mAP@.5:.95", 0.125, None, None)]),
+    ("cell with a unit", "epoch   loss   dur\n  1   0.5   0.75s", [(2, "loss", 0.5, None, 1), (2, "dur", 0.75, None, 1)]),
+    ("learning rate of now", "cur_lr: 0.125", [(1, "cur_lr", 0.125, None, None)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "text", "expected"), COUNTED, ids=[f"{i}-{row[0]}" for i, row in enumerate(COUNTED)])
+def test_a_counter_is_no_value(what: str, text: str, expected: list[tuple[object, ...]]) -> None:
+    assert triples(text) == expected, what
