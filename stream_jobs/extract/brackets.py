@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
-from stream_jobs.extract import names
+from stream_jobs.extract import names, numbers
 from stream_jobs.extract.phrase import Phrase
 from stream_jobs.extract.reading import Counter, Span
-from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, WORD, Token
+from stream_jobs.extract.tokens import COUNTER, NUM, WORD, Token
 
-_RANGE = re.compile(r"[0-9]+-([0-9]+)")  # MXNet's `Batch [20-40]`
+# MXNet's `Batch [20-40]`, CNTK's `Minibatch[   1- 50, 10.00%]`: the last is the step
+_RANGE = re.compile(r"\[\s*[0-9]+\s*-\s*([0-9]+)(?:,\s*[0-9.]+%)?\]")
+_TUPLE = re.compile(rf"""\(\s*(['"])([^'"]{{1,256}})\1,\s*({numbers.NUMBER})\s*\)""")
 
 
 class Brackets(Phrase):
@@ -18,12 +20,10 @@ class Brackets(Phrase):
     def _open_square(self, at: int) -> int:
         """`Epoch[145]`, `Batch [20]`, `Epoch [1/10]`, `[1][15/15]`, `[10]`, `[1,  2000]`."""
         inside = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
-        ranged = _RANGE.fullmatch(inside.text) if inside is not None and inside.kind == OPAQUE and self.words else None
-        if ranged is not None and inside is not None and self.tokens[at + 2 : at + 3]:
-            last = Token(NUM, inside.start + ranged.start(1), inside.end, 0, "")
-            if self.tokens[at + 2].text == "]" and self._count(self._name(), last, "counter in brackets"):
-                self._boundary()
-                return at + 3
+        ranged = _RANGE.match(self.text, self.tokens[at].start) if self.words else None
+        if ranged is not None and self._count(self._name(), Token(NUM, *ranged.span(1), 0, ""), "counter in brackets"):
+            self._boundary()
+            return next(i for i in range(at, len(self.tokens)) if self.tokens[i].end == ranged.end()) + 1
         if inside is not None and inside.kind in (NUM, COUNTER):
             close = next((i for i in range(at + 2, min(at + 8, len(self.tokens))) if self.tokens[i].text == "]"), None)
             if close is not None:
@@ -50,6 +50,13 @@ class Brackets(Phrase):
             reading.epochs.append(Counter(40, here, None, "[epoch, step]"))
             reading.steps.append(Counter(40, Span(second.start, second.end), None, "[epoch, step]"))
             return True
+        pair = [token.text or token.kind for token in self.tokens[at + 2 : at + 6]] == ["]", "[", NUM, "]"]
+        if at == 0 and inside.kind == NUM and pair and len(self.tokens) > at + 6:  # [3][100] G: 0.5
+            second = self.tokens[at + 4]
+            reading.epochs.append(Counter(40, here, None, "[epoch][step]"))
+            reading.steps.append(Counter(40, Span(second.start, second.end), None, "[epoch][step]"))
+            del self.tokens[at + 3 : at + 6]
+            return True
         if close != at + 2 and self.tokens[at + 2].text != "(":
             return False
         if word.startswith("epoch") and not reading.epochs:
@@ -65,3 +72,14 @@ class Brackets(Phrase):
         else:
             return False
         return True
+
+    def _tuple(self, at: int) -> int | None:
+        """`('loss', 0.5)`: a pair as Python prints it; where reading goes on."""
+        found = _TUPLE.match(self.text, self.tokens[at].start)
+        if found is None:
+            return None
+        name, value = Span(*found.span(2)), Token(NUM, *found.span(3), 1, "")
+        if not self._count(name, value, "tuple"):
+            self._add(name, Span(value.start, value.end), "tuple")
+        self._boundary()
+        return next(i for i in range(at, len(self.tokens)) if self.tokens[i].end == found.end()) + 1

@@ -46,7 +46,8 @@ class Cursor:
     def _ends_title(self, at: int) -> bool:
         """`Validation DataLoader 0: |`: a colon, then a bar or nothing: the number counts what the bar is of."""
         behind = self.tokens[at + 1 : at + 3]
-        return bool(behind) and behind[0].text == ":" and behind[0].space == 0 and (len(behind) == 1 or behind[1].text == "|")
+        closed = bool(behind) and behind[0].text == ":" and behind[0].space == 0 and (len(behind) == 1 or behind[1].text == "|")
+        return closed and "." not in self.text[self.tokens[at].start : self.tokens[at].end]
 
     def _is_whole(self, at: int) -> bool:
         """Digits alone: what a counter looks like."""
@@ -93,7 +94,7 @@ class Cursor:
     def _is_flag(self, word: Token) -> bool:
         """`--lr 0.1`, `-epoch 25`: an argument of a command."""
         before = self.text[max(word.start - 2, 0) : word.start]
-        return before.endswith("-") and before != "->" and word.space == 0
+        return before.endswith("-") and before != "]-" and word.space == 0
 
     def _string(self, name: Span | str) -> str:
         return name if isinstance(name, str) else self.text[name.start : name.end]

@@ -16,6 +16,7 @@ from stream_jobs.extract.reading import Counter, Pair, Reading, Span
 _KEY = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\s*:\s*""")
 _VALUE = re.compile(rf"({NUMBER})(?=[\s}}\])]|,(?![0-9]))")
 _QUOTED = re.compile(r"""(["'])([^"'\\]*)\1""")
+_COUNTED = re.compile(r"([0-9]+)/([0-9]+)")
 _STRING = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
 _CALL = re.compile(rf"[A-Za-z_][\w.]*\(\s*\[?\s*({NUMBER}|-?(?:nan|inf))\s*\]?\s*(?:,[^()]*)?\)")
 _WORD = re.compile(r"[-+]?[A-Za-z_][\w.]*")
@@ -112,6 +113,8 @@ def _member(text: str, at: int, key: re.Match[str], prefix: list[str], reading: 
             _take(key, prefix, Span(*quoted.span(2)), reading)
         elif value is not None:
             _take(key, prefix, value, reading)
+        elif (counted := _COUNTED.fullmatch(quoted[2])) is not None:
+            _count(_key_string(key).split("/")[0], quoted.start(2), counted, reading)
         elif names.plain(_key_string(key)) in _TIME_KEYS and reading.time is None:
             reading.time = Span(*quoted.span(2))
         return quoted.end()
@@ -162,6 +165,14 @@ def _skip(text: str, at: int) -> int:
             if depth == 0:
                 return token.end()
     return -len(text)
+
+
+def _count(name: str, at: int, counted: re.Match[str], reading: Reading) -> None:
+    """`'global_step/max_steps': '12/94'`."""
+    rank = names.step_rank(name)
+    if rank is not None:
+        done, total = (Span(at + counted.start(i), at + counted.end(i)) for i in (1, 2))
+        reading.steps.append(Counter(rank, done, total, name))
 
 
 def _take(key: re.Match[str], prefix: list[str], value: Span | float, reading: Reading) -> None:

@@ -12,7 +12,7 @@ import re
 from stream_jobs.extract import lexicon, names, numbers, summaries
 from stream_jobs.extract.reading import Counter, Reading, Span
 from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, WORD, Token
-from stream_jobs.extract.values import Values
+from stream_jobs.extract.values import WRAPPERS, Values
 
 _CUT_OFF = re.compile(r"(?i)(?:top|hits?|recall|precision|ndcg|m?ap|mrr|prec|p|r)\W?$")  # at how many: `recall 20`
 _GLUED = re.compile(r"(?i)(epoch|step|iter|iteration)[_-]?([0-9]+)|第([0-9]+)(?:轮|步)")
@@ -28,6 +28,8 @@ class Pairs(Values):
         at = 0
         while at < len(self.tokens):
             at = self._step(at)
+        if len(set(self.splits.values())) > 1:
+            self._tell_apart()
         lowered = " ".join(self.titles).lower()
         if any(title in lowered for title in _DROP_TITLES) or lowered.startswith(_BEST_TITLES):
             self.reading.pairs = [p for p in self.reading.pairs if p.rule == "dict"]
@@ -65,6 +67,10 @@ class Pairs(Values):
             return self._value(at + 1, self._name(), "is")
         if token.text.lower() == "best":
             self.repeat = True
+        if token.text in WRAPPERS and self.words and self.tokens[at + 1 : at + 2] and self.tokens[at + 1].text == "(":
+            name = self._name()  # `loss tensor(0.5, device='cuda:0')`
+            if name is not None and names.is_metric(self._string(name)):
+                return self._value(at, name, "name value")
         value = numbers.word_value(token.text)
         if value is not None and self.words and token.space == 1:  # `loss nan`
             name = self._name()
@@ -225,7 +231,7 @@ class Pairs(Values):
             self.edge = char
             self.after_value = was_value and char == ")"
             return at + 1
-        if char in "'\"":
+        if char in "'\"" or (char == "#" and self.words and self.tokens[at + 1 : at + 2] and self.tokens[at + 1].kind == NUM):
             return at + 1
         self.edge = char
         if char == "-" and token.space == 0 and self.words:
@@ -240,6 +246,9 @@ class Pairs(Values):
         return at + 1
 
     def _open_round(self, at: int, token: Token) -> int:
+        pair = self._tuple(at)
+        if pair is not None:
+            return pair
         close = self._closing(at)
         if self.words and close is not None and self._is_valued(close + 1):
             name = self._name(self.tokens[close].end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter as Counts
 
 from stream_jobs.extract import lexicon, names, numbers
 from stream_jobs.extract.cursor import Cursor
@@ -50,6 +51,7 @@ class Phrase(Cursor):
         self.brackets: list[str] = []  # what opened each open bracket: "call", "value" (behind a number) or ""
         self.repeat = False  # what follows is a best value so far, told before
         self.split = ""  # train, valid, … standing alone before a counter
+        self.splits: dict[int, str] = {}  # what stood there before each pair, by the pair's index
         self.titles: list[str] = []
         self.colons = sum(t.text == ":" and t.space > 0 and t.kind == PUNCT for t in self.tokens) >= 3
         self.last_rate: int | None = None  # index of a pair whose unit may become its name
@@ -70,6 +72,16 @@ class Phrase(Cursor):
         self.strong = True
         self.after_value = False
         self.repeat = False
+
+    def _tell_apart(self) -> None:
+        """`Train: loss=0.5 Valid: loss=0.4`: a name that stands twice takes the split before it."""
+        pairs = self.reading.pairs
+        seen = Counts(self._string(pairs[index].name) for index in self.splits)
+        for index, split in self.splits.items():
+            name = pairs[index].name
+            if split and isinstance(name, Span) and seen[self._string(name)] > 1:
+                self.reading.loose.append(name)  # its digits are part of the name
+                pairs[index] = pairs[index]._replace(name=f"{split} {self._string(name)}")
 
     def _after(self) -> None:
         self.words = []
@@ -190,5 +202,6 @@ class Phrase(Cursor):
         else:
             self.last_rate = None
         whole = isinstance(value, Span) and self.text[value.start : value.end].strip("+-").replace(",", "").isdigit()
+        self.splits[len(self.reading.pairs)] = self.split
         sure = sure and names.is_metric(string) and not (whole and (names.is_split_only(string) or names.is_switch(string)))
         self.reading.pairs.append(Pair(name, value, sure, rule))

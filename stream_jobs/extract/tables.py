@@ -80,13 +80,15 @@ def header(text: str, above: Table | None = None) -> Table | None:
     if _PIPE.search(body) is not None and "=" not in body and ": " not in body:
         return _opened(OPEN, [cell.strip() for cell in _PIPE.split(body)], 2)
     if "," in body:
+        if "('" in body or '("' in body:  # a list of tuples
+            return None
         return (
             _opened(CSV, [cell.strip().strip('"') for cell in body.split(",")], 2)
             if "=" not in body and ": " not in body
             else None
         )
     if "  " not in body and "\t" not in body:
-        return None
+        return _spaced(body.split(" "))
     cells = _GAP.split(body)
     if above is None and _is_upper(cells):
         return Table(UPPER, tuple(cells))
@@ -94,6 +96,17 @@ def header(text: str, above: Table | None = None) -> Table | None:
     if above is not None and above.kind == UPPER and len(below) == len(above.columns):
         return _opened(ALIGNED, [f"{one} {other}" for one, other in zip(above.columns, below, strict=True)], 2)
     return _opened(ALIGNED, cells, 2)
+
+
+def _spaced(cells: list[str]) -> Table | None:
+    """`epoch train_loss valid_loss time`: single blanks separate columns where a counter leads and metrics follow."""
+    if len(cells) < 3 or not (names.column_epoch(cells[0]) or names.column_step(cells[0]) is not None):
+        return None
+    return Table(ALIGNED, tuple(cells)) if all(_is_column(cell) for cell in cells[1:]) else None
+
+
+def _is_column(cell: str) -> bool:
+    return cell == "time" or (cell.replace("_", "").isalpha() and (names.is_metric(cell) and not names.is_split_only(cell)))
 
 
 def _is_upper(words: list[str]) -> bool:

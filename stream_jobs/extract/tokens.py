@@ -28,6 +28,7 @@ _WORD = re.compile(r"[^\W\d][^\s,;|=:()\[\]{}<>\"•]*")
 _COUNTER = re.compile(r"\s*/\s*([0-9][0-9,]*)(?![\w/-]|[.:][0-9])")
 _SPREAD = re.compile(r"[+±]" + NUMBER)
 _UNIT = re.compile(r"%|[A-Za-zµμ]+(?:/[A-Za-z]+)*|(?:/[A-Za-z]+)+")
+_NUMBERED = re.compile(r"(?i)(?:epoch|step|iter|iteration|batch|round|trial|episode)\s?#$")
 _GLUE = "/#@$^&\\?*"  # directly before a number: it is part of something else
 
 
@@ -64,6 +65,8 @@ def _number(text: str, number: re.Match[str], space: int, listed: bool) -> tuple
     """The token that begins with this number, and where the text goes on."""
     start, end = number.span()
     before = text[start - 1] if start and not space else " "
+    if before == "#" and _NUMBERED.search(text, max(start - 12, 0), start):  # Epoch #3
+        before = " "
     if before in _GLUE or before.isalnum() or before == "_":
         return _opaque(text, start, end, space)
     if text[end : end + 1] == "," and text[end + 1 : end + 2].isdigit() and not listed:  # 1,2: neither one number nor two

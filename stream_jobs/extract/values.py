@@ -7,7 +7,7 @@ from stream_jobs.extract.brackets import Brackets
 from stream_jobs.extract.reading import Counter, Span
 from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, PUNCT, WORD, Token
 
-_WRAPPERS = {"tensor", "float", "array", "Array", "DeviceArray", "item", "Tensor", "scalar"}
+WRAPPERS = {"tensor", "float", "array", "Array", "DeviceArray", "item", "Tensor", "scalar"}
 _NOTHING = {"null", "none", "n/a", "na", "undefined"}
 
 
@@ -38,7 +38,7 @@ class Values(Brackets):
             return at + 1
         if token.kind == PUNCT:
             return self._wrapped_or_boundary(at, name, token, rule)
-        if token.text.rsplit(".", 1)[-1] in _WRAPPERS or token.text.startswith(("np.", "numpy.", "jnp.", "torch.")):
+        if token.text.rsplit(".", 1)[-1] in WRAPPERS or token.text.startswith(("np.", "numpy.", "jnp.", "torch.")):
             inside = at + 1
             while inside < len(self.tokens) and self.tokens[inside].text in ("(", "["):
                 inside += 1

@@ -163,6 +163,15 @@ COUNTED: list[tuple[str, str, list[tuple[object, ...]]]] = [
     ("column of a sum", "  Epoch   box   obj   total\n   1/9   0.5   0.25   0.75", [(2, "box", 0.5, None, 1), (2, "obj", 0.25, None, 1), (2, "total", 0.75, None, 1)]),
     ("column of a range", "  Class   P   mAP@.5   mAP@.5:.95\n   all   0.5   0.25   0.125", [(2, "P", 0.5, None, None), (2, "mAP@.5", 0.25, None, None), (2, "mAP@.5:.95", 0.125, None, None)]),
     ("cell with a unit", "epoch   loss   dur\n  1   0.5   0.75s", [(2, "loss", 0.5, None, 1), (2, "dur", 0.75, None, 1)]),
+    ("value before a bar", "Epoch 3 loss 0.5:  45%|████▌     | 45/100 [00:10<00:12,  4.50it/s]", [(1, "loss", 0.5, 45, 3)]),
+    ("list of tuples", "OrderedDict([('loss', 0.5), ('top1', 0.25)])", [(1, "loss", 0.5, None, None), (1, "top1", 0.25, None, None)]),
+    ("range of steps and its share", "Epoch[ 2 of 5]-Minibatch[   1- 50, 10.00%]: Err = 0.25 * 800", [(1, "Err", 0.25, 50, 2)]),
+    ("number sign", "Epoch #3: 100it [00:05, 20.2it/s, env_step=300, loss=0.5]", [(1, "loss", 0.5, 300, 3)]),
+    ("printed words", "epoch 3 loss tensor(0.5, device='cuda:0')", [(1, "loss", 0.5, None, 3)]),
+    ("epoch and step in brackets", "[3][100] G: 0.5 D: 0.25", [(1, "G", 0.5, 100, 3), (1, "D", 0.25, 100, 3)]),
+    ("counter as a text", "{'loss': 0.5, 'epoch': 0.25, 'global_step/max_steps': '12/94'}", [(1, "loss", 0.5, 12, 0.25)]),
+    ("table with single blanks", "epoch train_loss valid_loss time\n0 0.5 0.25 00:10", [(2, "train_loss", 0.5, None, 0), (2, "valid_loss", 0.25, None, 0)]),
+    ("two splits in a line", "Epoch 3 Train: loss=0.5 acc=0.75 Valid: loss=0.25 acc=1.0", [(1, "Train loss", 0.5, None, 3), (1, "Train acc", 0.75, None, 3), (1, "Valid loss", 0.25, None, 3), (1, "Valid acc", 1.0, None, 3)]),
     ("learning rate of now", "cur_lr: 0.125", [(1, "cur_lr", 0.125, None, None)]),
 ]  # fmt: skip
 
