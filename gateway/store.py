@@ -15,7 +15,7 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from gateway.settings import QuerySettings
 from runtime.errors import PermanentError, TemporaryError
-from runtime.settings import StoreSettings
+from runtime.settings import ReaderSettings, StoreSettings
 from runtime.store import connect
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class Query(Protocol):
 class Store:
     """Runs functions that take a `Query`, each in a thread that owns a connection."""
 
-    def __init__(self, settings: StoreSettings, limits: QuerySettings) -> None:
+    def __init__(self, settings: ReaderSettings, limits: QuerySettings) -> None:
         self._settings, self._limits = settings, limits
         self._local = threading.local()
         self._threads = concurrent.futures.ThreadPoolExecutor(limits.threads, thread_name_prefix="store")

@@ -135,9 +135,10 @@ def test_sql_in_each_format(environ: dict[str, str]) -> None:
     assert run(environ, "sql", query).stdout.split()[:4] == ["big", "n", "text", "t"]
 
 
+@pytest.mark.parametrize("user", ["viewer", "writer"])  # `trainwirectl status --env` tells the writer's name
 @pytest.mark.parametrize("query", ["DROP TABLE points", "INSERT INTO points (task_id) VALUES ('x')", "SELECT nothing", "SELEC"])
-def test_sql_that_is_refused_says_why(environ: dict[str, str], query: str) -> None:
-    ended = run(environ, "sql", query)
+def test_sql_that_is_refused_says_why(store: Store, environ: dict[str, str], query: str, user: str) -> None:
+    ended = run(environ | store.environ(user), "sql", query)
     assert ended.returncode == 2
     assert ended.stderr.startswith("trainwirectl: ")
     assert "Traceback" not in ended.stderr
