@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 
-from stream_jobs.extract import names, numbers
+from stream_jobs.extract import names
 from stream_jobs.extract.phrase import Phrase
 from stream_jobs.extract.reading import Counter, Span
 from stream_jobs.extract.tokens import COUNTER, NUM, WORD, Token
 
 # MXNet's `Batch [20-40]`, CNTK's `Minibatch[   1- 50, 10.00%]`: the last is the step
 _RANGE = re.compile(r"\[\s*[0-9]+\s*-\s*([0-9]+)(?:,\s*[0-9.]+%)?\]")
-_TUPLE = re.compile(rf"""\(\s*(['"])([^'"]{{1,256}})\1,\s*({numbers.NUMBER})\s*\)""")
 
 
 class Brackets(Phrase):
@@ -72,14 +71,3 @@ class Brackets(Phrase):
         else:
             return False
         return True
-
-    def _tuple(self, at: int) -> int | None:
-        """`('loss', 0.5)`: a pair as Python prints it; where reading goes on."""
-        found = _TUPLE.match(self.text, self.tokens[at].start)
-        if found is None:
-            return None
-        name, value = Span(*found.span(2)), Token(NUM, *found.span(3), 1, "")
-        if not self._count(name, value, "tuple"):
-            self._add(name, Span(value.start, value.end), "tuple")
-        self._boundary()
-        return next(i for i in range(at, len(self.tokens)) if self.tokens[i].end == found.end()) + 1

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 
-from stream_jobs.extract import lexicon, names, numbers, summaries
+from stream_jobs.extract import names, numbers, summaries
+from stream_jobs.extract.phrase import CUT
 from stream_jobs.extract.reading import Counter, Reading, Span
+from stream_jobs.extract.rounds import Rounds
 from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, WORD, Token
-from stream_jobs.extract.values import WRAPPERS, Values
+from stream_jobs.extract.values import WRAPPERS
 
 _CUT_OFF = re.compile(r"(?i)(?:top|hits?|recall|precision|ndcg|m?ap|mrr|prec|p|r)\W?$")  # at how many: `recall 20`
 _GLUED = re.compile(r"(?i)(epoch|step|iter|iteration)[_-]?([0-9]+)|第([0-9]+)(?:轮|步)")
@@ -21,7 +23,7 @@ _BEST_TITLES = ("best metric", "best result")  # what follows was told before
 _CHAIN_WORD = 3  # characters of a name that nobody knows and no sign introduces
 
 
-class Pairs(Values):
+class Pairs(Rounds):
     """One reading of one text: a step for each token."""
 
     def read(self) -> None:
@@ -65,6 +67,9 @@ class Pairs(Values):
             return at + 1
         if self.words and self._is_told(at):
             return self._value(at + 1, self._name(), "is")
+        if not self.words and token.text.lower() in CUT:  # `Finished epoch 3 with loss 0.5`
+            self.after_value = False
+            return at + 1
         if token.text.lower() == "best":
             self.repeat = True
         if token.text in WRAPPERS and self.words and self.tokens[at + 1 : at + 2] and self.tokens[at + 1].text == "(":
@@ -243,40 +248,6 @@ class Pairs(Values):
                 self._after()
                 return at + 2
         self._boundary()
-        return at + 1
-
-    def _open_round(self, at: int, token: Token) -> int:
-        pair = self._tuple(at)
-        if pair is not None:
-            return pair
-        close = self._closing(at)
-        if self.words and close is not None and self._is_valued(close + 1):
-            name = self._name(self.tokens[close].end)
-            if name is not None and names.is_metric(self._string(name)):
-                return self._value(close + 1, name, "name value")
-            if name is not None and close + 2 < len(self.tokens):  # `| Time(s) 0.5 |`
-                number = self.tokens[close + 1]
-                self._add(name, Span(number.start, number.end), "name value in a list", number, sure=False)
-                self._after()
-                return close + 2
-        if self.words and close is not None and self._is_sign(close + 1) and not self._has_sign(at + 1, close):
-            return self._sign(close + 1, self._name(self.tokens[close].end))
-        if self.words and close == at + 2 and self.tokens[at + 1].text.lower() in lexicon.SPLITS:  # Epoch(train) [1][15/15]
-            self.split = self.tokens[at + 1].text
-            if self.split.lower() not in ("train", "training"):
-                self.reading.side = True
-            return at + 3
-        if self.words and token.space == 0:
-            self._push("call")
-            return at + 1
-        if self.words and close is not None and self.tokens[close - 1].text in ("ms", "s", "MB", "GB", "sec", "seconds"):
-            end = self.tokens[close].end
-            if len(self.titles) < 16:
-                self.titles.append(self.text[self.words[0].start : end])
-        self._push("value" if self.after_value else "")
-        value = self.after_value
-        self._boundary()
-        self.after_value = value
         return at + 1
 
 

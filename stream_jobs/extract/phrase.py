@@ -30,7 +30,7 @@ _STOP = {
     "be",
     "took",
 }
-_CUT = {"with", "and", "has", "got", "gives", "achieved", "reached", "where"}  # what stands before them is no name
+CUT = {"with", "and", "has", "got", "gives", "achieved", "reached", "where"}  # what stands before them is no name
 _WHEN = {"after", "at", "for", "of", "in", "on", "during"}
 _CLUMP = re.compile(r"([0-9]+)(epoch|ep|batch|iter|step|num_updates|updates)(?![a-z])")
 _NAME_WORDS = 12
@@ -92,7 +92,7 @@ class Phrase(Cursor):
         """Where the name stands that ends with the last word (or at `until`), or None where there is none worth it."""
         words = self.words
         for back in range(len(words) - 1, max(len(words) - 1 - _NAME_WORDS, -1), -1):
-            if words[back].text.lower() in _CUT:
+            if words[back].text.lower() in CUT:
                 subject = self._subject(words[:back])
                 if subject is not None:  # `KL divergence after 250 iterations with early exaggeration: 50.0`
                     return subject
@@ -122,6 +122,7 @@ class Phrase(Cursor):
 
     def _closed(self, at: int) -> bool:
         """The number ends its segment: a bar, a comma, a gap or the end follows, with at most a unit before it."""
+        at += at + 1 < len(self.tokens) and self.tokens[at + 1].kind == WORD and numbers.is_unit(self.tokens[at + 1].text)
         following = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
         if following is None or following.space == 2:
             return True

@@ -172,6 +172,9 @@ COUNTED: list[tuple[str, str, list[tuple[object, ...]]]] = [
     ("counter as a text", "{'loss': 0.5, 'epoch': 0.25, 'global_step/max_steps': '12/94'}", [(1, "loss", 0.5, 12, 0.25)]),
     ("table with single blanks", "epoch train_loss valid_loss time\n0 0.5 0.25 00:10", [(2, "train_loss", 0.5, None, 0), (2, "valid_loss", 0.25, None, 0)]),
     ("two splits in a line", "Epoch 3 Train: loss=0.5 acc=0.75 Valid: loss=0.25 acc=1.0", [(1, "Train loss", 0.5, None, 3), (1, "Train acc", 0.75, None, 3), (1, "Valid loss", 0.25, None, 3), (1, "Valid acc", 1.0, None, 3)]),
+    ("what an epoch ended with", "Finished epoch 3 with loss 0.5", [(1, "loss", 0.5, None, 3)]),
+    ("counter in a name's brackets", "Average loss (epoch 3): 0.5", [(1, "Average loss", 0.5, None, 3)]),
+    ("unit behind a blank", "epoch 3, loss 0.5, time 1.5 sec", [(1, "loss", 0.5, None, 3), (1, "time", 1.5, None, 3)]),
     ("learning rate of now", "cur_lr: 0.125", [(1, "cur_lr", 0.125, None, None)]),
 ]  # fmt: skip
 

@@ -1,0 +1,69 @@
+"""What round brackets say: a part of a name, a counter, a pair as Python prints it, or an aside."""
+
+from __future__ import annotations
+
+import re
+
+from stream_jobs.extract import lexicon, names, numbers
+from stream_jobs.extract.reading import Span
+from stream_jobs.extract.tokens import COUNTER, NUM, Token
+from stream_jobs.extract.values import Values
+
+_TUPLE = re.compile(rf"""\(\s*(['"])([^'"]{{1,256}})\1,\s*({numbers.NUMBER})\s*\)""")
+
+
+class Rounds(Values):
+    """A phrase that knows round brackets."""
+
+    def _open_round(self, at: int, token: Token) -> int:
+        pair = self._tuple(at)
+        if pair is not None:
+            return pair
+        close = self._closing(at)
+        if self.words and close is not None and self._is_valued(close + 1):
+            name = self._name(self.tokens[close].end)
+            if name is not None and names.is_metric(self._string(name)):
+                return self._value(close + 1, name, "name value")
+            if name is not None and close + 2 < len(self.tokens):  # `| Time(s) 0.5 |`
+                number = self.tokens[close + 1]
+                self._add(name, Span(number.start, number.end), "name value in a list", number, sure=False)
+                self._after()
+                return close + 2
+        if self.words and close == at + 3 and self._is_sign(close + 1):  # `Average loss (epoch 3): 0.5`
+            name, inside, number = self._name(), self.tokens[at + 1], self.tokens[at + 2]
+            if (
+                name is not None
+                and number.kind in (NUM, COUNTER)
+                and self._count(Span(*inside[1:3]), number, "counter in brackets")
+            ):
+                return self._sign(close + 1, name)
+        if self.words and close is not None and self._is_sign(close + 1) and not self._has_sign(at + 1, close):
+            return self._sign(close + 1, self._name(self.tokens[close].end))
+        if self.words and close == at + 2 and self.tokens[at + 1].text.lower() in lexicon.SPLITS:  # Epoch(train) [1][15/15]
+            self.split = self.tokens[at + 1].text
+            if self.split.lower() not in ("train", "training"):
+                self.reading.side = True
+            return at + 3
+        if self.words and token.space == 0:
+            self._push("call")
+            return at + 1
+        if self.words and close is not None and self.tokens[close - 1].text in ("ms", "s", "MB", "GB", "sec", "seconds"):
+            end = self.tokens[close].end
+            if len(self.titles) < 16:
+                self.titles.append(self.text[self.words[0].start : end])
+        self._push("value" if self.after_value else "")
+        value = self.after_value
+        self._boundary()
+        self.after_value = value
+        return at + 1
+
+    def _tuple(self, at: int) -> int | None:
+        """`('loss', 0.5)`: a pair as Python prints it; where reading goes on."""
+        found = _TUPLE.match(self.text, self.tokens[at].start)
+        if found is None:
+            return None
+        name, value = Span(*found.span(2)), Token(NUM, *found.span(3), 1, "")
+        if not self._count(name, value, "tuple"):
+            self._add(name, Span(value.start, value.end), "tuple")
+        self._boundary()
+        return next(i for i in range(at, len(self.tokens)) if self.tokens[i].end == found.end()) + 1
