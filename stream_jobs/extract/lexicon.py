@@ -97,7 +97,7 @@ NEVER_HEAD = re.compile(
 # `PERF_WITH_AVX2=1`, `OMP_NUM_THREADS: 4`: a switch of a build or of the environment, where its value is a whole number.
 SWITCH = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 HYPER = re.compile(
-    r"(?:^|_)(?:alpha|gamma|beta|beta\d|betas|momentum|mom|weight_decay|decay|dropout|eps|epsilon|ratio|temperature|top_k|top_p|warmup|"
+    r"(?:^|_)(?:weights?|coef|coeff|alpha|gamma|beta|beta\d|betas|momentum|mom|weight_decay|decay|dropout|eps|epsilon|ratio|temperature|top_k|top_p|warmup|"
     r"sampling_ratio|sampling|threshold|hysteresis|capability|smoothing|interval|freq|frequency|every|patience|factor|policy|"
     r"optimizer|scheduler|estimate|min_lr|max_lr|base_lr|init_lr|initial_lr|lr_mult|size|len|length|width|height|depth|dim|"
     r"layers|hidden|steps|epochs|workers|gpus|devices|nodes|seed|bits|rank|lora_\w+|clip_grad|max_grad_norm)$"

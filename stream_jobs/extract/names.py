@@ -27,8 +27,9 @@ def step_rank(name: str) -> int | None:
     if rank is not None:
         return rank
     words = key.split("_")
-    if words[0] in lexicon.SPLITS and "_".join(words[1:]) in lexicon.STEP_RANK:  # valid_num_updates
-        return lexicon.STEP_RANK["_".join(words[1:])]
+    rest = "_".join(words[1:])
+    if words[0] in lexicon.SPLITS and rest in lexicon.STEP_RANK:  # valid_num_updates; eval_steps is how many, or how often
+        return lexicon.STEP_RANK[rest] if rest != "steps" else None
     if words[0] in ("num", "number", "max", "total", "warmup", "save", "per", "n", "min", "remaining", "skipped", "each"):
         return None
     if len(words) > 1 and " ".join(words[-2:]) in ("global step", "global steps"):

@@ -29,6 +29,8 @@ KINDS = {
     "call": "Namespace(lr=0.1, epochs=10, momentum=0.9)",
     "widget": "HBox(children=(FloatProgress(value=0.0, description='Epoch', max=1.0))",
     "ids": "Updated tokens: {'eos_token_id': 128009, 'pad_token_id': 128009}",
+    "intervals": '{"learning_rate": 0.1, "eval_steps": 500, "batch_size": 8}',
+    "weights of losses": "loss_weight=0.5, kl_coef=0.25",
     "search space": "Trial with parameters: {'lr': 0.01, 'layers': 3}",
     "best so far": "Best accuracy so far: 0.93",
     "best so far, named": "best_acc: 0.93",
