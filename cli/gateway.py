@@ -8,14 +8,16 @@ from typing import Any
 import httpx
 
 from runtime.errors import PermanentError, TemporaryError
-from runtime.settings import Secret, setting
+from runtime.settings import Secret, setting, web_address
 
 
 @dataclasses.dataclass(frozen=True)
 class GatewaySettings:
     """Where the gateway is."""
 
-    url: str = setting("CTL_GATEWAY", "http://127.0.0.1:8080", why="address of the gateway, its path prefix included")
+    url: str = setting(
+        "CTL_GATEWAY", "http://127.0.0.1:8080", parse=web_address, why="address of the gateway, its path prefix included"
+    )
     token: Secret = setting("CTL_TOKEN", Secret(""), why="token to sign in with, where the gateway asks for one")
 
 

@@ -59,7 +59,9 @@ class LiveSettings:
         "GATEWAY_LIVE_INTERVAL", 0.2, unit="s", why="between two looks at a task; 5 small queries a second a stream"
     )
     idle_interval: float = setting("GATEWAY_LIVE_IDLE_INTERVAL", 1.0, unit="s", why="the same, when nothing came for a minute")
-    streams: int = setting("GATEWAY_LIVE_STREAMS", 200, why="most streams open at once; 200 × 5 queries is what two cores answer")
+    streams: int = setting(
+        "GATEWAY_LIVE_STREAMS", 200, least=1, why="most streams open at once; 200 × 5 queries is what two cores answer"
+    )
 
     def __post_init__(self) -> None:
         if not 0.02 <= self.interval <= self.idle_interval:

@@ -24,12 +24,14 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from runtime.errors import SettingError
 
 T = TypeVar("T")
 
 PREFIX = "TRAINWIRE_"
+MOST = 10**9  # of any number: bytes, rows, or seconds (32 years; the system's own waits end at 292)
 # Each program refuses unknown names among those that it shares and those under its own prefix; names under another
 # program's prefix pass, because one environment (a pod, a shell) often holds several programs' settings.
 PROGRAM_PREFIXES = (
@@ -65,12 +67,20 @@ class Secret:
 
 
 def setting(
-    name: str, default: Any = dataclasses.MISSING, *, why: str, unit: str = "", parse: Callable[[str], Any] | None = None
+    name: str,
+    default: Any = dataclasses.MISSING,
+    *,
+    why: str,
+    unit: str = "",
+    parse: Callable[[str], Any] | None = None,
+    least: float = 0,
 ) -> Any:
-    """Declare a field read from `TRAINWIRE_<name>`; `why` says what it does and why the default is what it is."""
-    return dataclasses.field(
-        default=default, kw_only=True, metadata={"env": PREFIX + name, "why": why, "unit": unit, "parse": parse}
-    )
+    """Declare a field read from `TRAINWIRE_<name>`; `why` says what it does and why the default is what it is.
+
+    A number is at least `least` and at most `MOST`.
+    """
+    metadata = {"env": PREFIX + name, "why": why, "unit": unit, "parse": parse, "least": least}
+    return dataclasses.field(default=default, kw_only=True, metadata=metadata)
 
 
 def load(cls: type[T], environ: Mapping[str, str]) -> T:
@@ -110,7 +120,13 @@ def tell_use(program: str, purpose: str, cls: type) -> None:
 
 
 def _shown(default: Any) -> str:
-    text = ", ".join(map(str, default)) if isinstance(default, tuple) else "" if default is None else str(default)
+    """As it would be written in the environment; nothing for what an empty value gives."""
+    if default is None or isinstance(default, Secret):
+        return ""
+    if isinstance(default, tuple):
+        text = "{}:{}".format(*default) if default and isinstance(default[-1], int) else ", ".join(default)
+    else:
+        text = str(default)
     return f"`{text}`" if text else ""
 
 
@@ -130,6 +146,7 @@ def _build(cls: type[T], environ: Mapping[str, str]) -> T:
         name = field.metadata["env"]
         if environ.get(name, "") != "":
             values[field.name] = _parse(name, environ[name], hint, field.metadata["parse"])
+            _check_range(name, values[field.name], field.metadata["least"])
         elif field.default is dataclasses.MISSING:
             raise SettingError(f"{name} is missing: {field.metadata['why']}")
     try:
@@ -158,6 +175,24 @@ def _parse(name: str, text: str, hint: Any, parse: Callable[[str], Any] | None) 
     raise TypeError(f"{name}: no parser for {hint}")
 
 
+def _check_range(name: str, value: Any, least: float) -> None:
+    # Written so that NaN, which no comparison is true for, is refused too.
+    if type(value) in (int, float) and not least <= value <= MOST:
+        raise SettingError(f"{name}={value} is out of range: it is at least {least:g} and at most {MOST:g}")
+
+
+def web_address(text: str) -> str:
+    """For `parse`: the address of an HTTP service."""
+    try:
+        url = urlsplit(text)
+        good = url.scheme in ("http", "https") and url.hostname and (url.port is None or url.port > 0)
+    except ValueError:
+        good = False
+    if not good:
+        raise ValueError("http://host:port, or https://…")
+    return text
+
+
 def address(text: str) -> tuple[str, int]:
     """For `parse`: host and port to listen on; no host is all interfaces, an IPv6 one stands in brackets."""
     host, colon, port = text.rpartition(":")
@@ -179,6 +214,11 @@ class KafkaSettings:
     ssl_ca: str = setting("KAFKA_SSL_CA", "", why="path of the CA certificates (PEM); empty takes the system's")
 
     def __post_init__(self) -> None:
+        for server in self.bootstrap:
+            if not re.fullmatch(r"\S+:\d{1,5}", server):
+                raise ValueError(f"TRAINWIRE_KAFKA_BOOTSTRAP={server!r}: use host:port")
+        if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", self.topic):
+            raise ValueError(f"TRAINWIRE_KAFKA_TOPIC={self.topic!r}: use at most 249 of A-Z a-z 0-9 . _ -")
         if self.security_protocol not in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"):
             raise ValueError(
                 f"TRAINWIRE_KAFKA_SECURITY_PROTOCOL={self.security_protocol!r}: use PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"
@@ -191,7 +231,12 @@ class KafkaSettings:
 class StoreSettings:
     """How to reach ClickHouse over HTTP. The worker writes as `writer`; people's programs read as `viewer`."""
 
-    url: str = setting("CLICKHOUSE_URL", "http://127.0.0.1:8123", why="address of ClickHouse's HTTP interface (http or https)")
+    url: str = setting(
+        "CLICKHOUSE_URL",
+        "http://127.0.0.1:8123",
+        parse=web_address,
+        why="address of ClickHouse's HTTP interface (http or https)",
+    )
     database: str = setting("CLICKHOUSE_DATABASE", "trainwire", why="database of all tables and views")
     user: str = setting("CLICKHOUSE_USER", "writer", why="user name; readers take a user that can only read")
     password: Secret = setting("CLICKHOUSE_PASSWORD", Secret(""), why="password of that user")

@@ -42,13 +42,13 @@ class QuarantineSettings:
     """When a task that sends mostly bad messages is put aside."""
 
     ratio: float = setting("WORKER_QUARANTINE_RATIO", 0.5, why="share of bad messages above which a task is put aside")
-    least: int = setting("WORKER_QUARANTINE_LEAST", 20, why="messages to have seen before judging")
+    least: int = setting("WORKER_QUARANTINE_LEAST", 20, least=1, why="messages to have seen before judging")
     window: float = setting("WORKER_QUARANTINE_WINDOW", 60.0, unit="s", why="over which messages are counted")
     seconds: float = setting(
         "WORKER_QUARANTINE_SECONDS", 600.0, unit="s", why="how long all messages of the task become dead letters"
     )
     tasks: int = setting(
-        "WORKER_QUARANTINE_TASKS", 20, why="tasks put aside at once that stop the worker: then the fault is not a task's"
+        "WORKER_QUARANTINE_TASKS", 20, least=1, why="tasks put aside at once that stop the worker: then the fault is not a task's"
     )
 
 
@@ -57,8 +57,8 @@ class WorkerSettings:
     """The process."""
 
     group: str = setting("WORKER_GROUP", "trainwire-worker", why="consumer group; workers of one group share the partitions")
-    partitions: int = setting("WORKER_TOPIC_PARTITIONS", 8, why="of the topic where the worker has to create it")
-    replicas: int = setting("WORKER_TOPIC_REPLICAS", 1, why="of the topic where the worker has to create it")
+    partitions: int = setting("WORKER_TOPIC_PARTITIONS", 8, least=1, why="of the topic where the worker has to create it")
+    replicas: int = setting("WORKER_TOPIC_REPLICAS", 1, least=1, why="of the topic where the worker has to create it")
     health: tuple[str, int] = setting(
         "WORKER_HEALTH",
         ("127.0.0.1", 9482),

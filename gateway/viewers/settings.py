@@ -69,8 +69,8 @@ class LifeSettings:
     most: int = setting(
         "GATEWAY_VIEWERS", 20, why="viewers at the same time; the one unseen for longest goes when another is wanted"
     )
-    most_by_user: int = setting("GATEWAY_VIEWERS_BY_USER", 5, why="the same, of one user")
-    requests_a_minute: int = setting("GATEWAY_VIEWER_REQUESTS", 30, why="viewers that one user may ask for in a minute")
+    most_by_user: int = setting("GATEWAY_VIEWERS_BY_USER", 5, least=1, why="the same, of one user")
+    requests_a_minute: int = setting("GATEWAY_VIEWER_REQUESTS", 30, least=1, why="viewers that one user may ask for in a minute")
 
     def __post_init__(self) -> None:
         if self.policy not in ("offline", "threshold", "kept"):
@@ -96,7 +96,9 @@ class PeopleSettings:
     cookie_key: Secret = setting(
         "GATEWAY_COOKIE_KEY", Secret(""), why="signs session cookies; replicas share it; empty: one made in the gateway's folder"
     )
-    session_seconds: float = setting("GATEWAY_SESSION_SECONDS", 43200.0, unit="s", why="life of a session cookie: a working day")
+    session_seconds: float = setting(
+        "GATEWAY_SESSION_SECONDS", 43200.0, least=1, unit="s", why="life of a session cookie: a working day"
+    )
 
     def __post_init__(self) -> None:
         if not self.sign_in or not set(self.sign_in) <= set(SIGN_INS):

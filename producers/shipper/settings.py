@@ -70,7 +70,7 @@ class TaskSettings:
         parse=_patterns,
         why="how to read lines that the rules cannot, one pattern a line: `loss~(?P<loss>[0-9.]+)`; see `trainwirectl parse`",
     )
-    world_size: int | None = setting("WORLD_SIZE", None, parse=_natural, why="number of ranks of the task")
+    world_size: int | None = setting("WORLD_SIZE", None, least=1, parse=_natural, why="number of ranks of the task")
 
     def __post_init__(self) -> None:
         if not self.task_id and self.task_from is None:

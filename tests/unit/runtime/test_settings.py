@@ -43,6 +43,13 @@ def test_an_empty_value_is_the_default() -> None:
         (NAME | {"TRAINWIRE_WORKER_FAST": "maybe"}, "TRAINWIRE_WORKER_FAST='maybe'"),
         (NAME | {"TRAINWIRE_KAFKA_BOOTSTRAPS": "a:1"}, "did you mean TRAINWIRE_KAFKA_BOOTSTRAP?"),
         (NAME | {"TRAINWIRE_WORKER_BATHC": "1"}, "did you mean TRAINWIRE_WORKER_BATCH?"),
+        (NAME | {"TRAINWIRE_WORKER_BATCH": "-1"}, "TRAINWIRE_WORKER_BATCH=-1 is out of range: it is at least 0"),
+        (NAME | {"TRAINWIRE_WORKER_BATCH": "9" * 20}, "out of range"),
+        (NAME | {"TRAINWIRE_WORKER_RATIO": "nan"}, "TRAINWIRE_WORKER_RATIO=nan is out of range"),
+        (NAME | {"TRAINWIRE_WORKER_RATIO": "inf"}, "at most 1e+09"),
+        (NAME | {"TRAINWIRE_KAFKA_BOOTSTRAP": "kafka"}, "TRAINWIRE_KAFKA_BOOTSTRAP='kafka': use host:port"),
+        (NAME | {"TRAINWIRE_KAFKA_BOOTSTRAP": "a:1,:2"}, "TRAINWIRE_KAFKA_BOOTSTRAP=':2': use host:port"),
+        (NAME | {"TRAINWIRE_KAFKA_TOPIC": "a/b"}, "TRAINWIRE_KAFKA_TOPIC='a/b'"),
         (NAME | {"TRAINWIRE_KAFKA_SECURITY_PROTOCOL": "TLS"}, "use PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"),
         (NAME | {"TRAINWIRE_KAFKA_SECURITY_PROTOCOL": "SASL_SSL"}, "SASL needs"),
     ],
@@ -72,6 +79,22 @@ def test_the_reference_table_names_every_setting() -> None:
     assert "| `TRAINWIRE_WORKER_BATCH` | `10` | messages | how many are taken at once |" in table
     assert "| `TRAINWIRE_WORKER_NAME` | required |" in table
     assert "`TRAINWIRE_KAFKA_TOPIC`" in table
+
+
+def test_a_default_is_shown_as_it_is_written() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Listener:
+        at: tuple[str, int] = setting("WORKER_AT", ("127.0.0.1", 80), parse=address, why="where")
+        password: Secret = setting("WORKER_PASSWORD", Secret(""), why="what")
+
+    assert "| `TRAINWIRE_WORKER_AT` | `127.0.0.1:80` |" in reference(Listener)
+    assert "| `TRAINWIRE_WORKER_PASSWORD` |  |" in reference(Listener)
+
+
+@pytest.mark.parametrize("url", ["ch:8123", "ftp://ch", "http://", "http://ch:0", "http://ch:99999", "http://[::1"])
+def test_what_is_no_web_address(url: str) -> None:
+    with pytest.raises(SettingError, match="TRAINWIRE_CLICKHOUSE_URL="):
+        load(StoreSettings, {"TRAINWIRE_CLICKHOUSE_URL": url})
 
 
 def test_a_store_address_is_read() -> None:
