@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from stream_jobs.extract import numbers
 from stream_jobs.extract.reading import Span
 from stream_jobs.extract.tokens import NUM, OPAQUE, PUNCT, WORD, Token, tokenize
 
 _LONG_UNITS = {"minutes", "minute", "min", "m", "hours", "hour", "h", "days", "day"}
+LINKS = {"is", "was", "are"}
+_BYTES = {"bytes", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib"}
 
 
 class Cursor:
@@ -21,7 +24,7 @@ class Cursor:
     def _is_told(self, at: int) -> bool:
         """`loss is 0.5`."""
         behind = self.tokens[at : at + 2]
-        return len(behind) == 2 and behind[0].text in ("is", "was", "are") and behind[1].kind == NUM
+        return len(behind) == 2 and behind[0].text in LINKS and behind[1].kind == NUM
 
     def _has_sign(self, start: int, stop: int) -> bool:
         return any(self._is_sign(i) for i in range(start, stop))
@@ -44,7 +47,7 @@ class Cursor:
         return self.tokens[at].space == 2 or self.tokens[at - 2].kind == WORD
 
     def _ends_title(self, at: int) -> bool:
-        """`Validation DataLoader 0: |`: a colon, then a bar or nothing: the number counts what the bar is of."""
+        """`Validation DataLoader 0: |`: a colon, then a bar or nothing: the number counts what the bar is of, if it is whole."""
         behind = self.tokens[at + 1 : at + 3]
         closed = bool(behind) and behind[0].text == ":" and behind[0].space == 0 and (len(behind) == 1 or behind[1].text == "|")
         return closed and "." not in self.text[self.tokens[at].start : self.tokens[at].end]
@@ -60,6 +63,37 @@ class Cursor:
             return False
         value = self.tokens[at + 1]
         return value.kind == NUM and value.space == 1 and "." in self.text[value.start : value.end]
+
+    def _behind_arrow(self, at: int) -> int:
+        """`Loss --> 0.5`, `Loss => 0.5`: where the number stands behind the arrow that begins here, or 0."""
+        head = at
+        while head < min(at + 3, len(self.tokens)) and self.tokens[head].text == self.tokens[at].text:
+            head += 1
+        last, value = self.tokens[head : head + 1], self.tokens[head + 1 : head + 2]
+        if not value or last[0].text != ">" or (value[0].kind != NUM and numbers.word_value(value[0].text) is None):
+            return 0
+        before = self.tokens[at - 1]
+        inside = any(token.space for token in self.tokens[at + 1 : head + 1])
+        return 0 if inside or self.tokens[at].space == 0 or numbers.word_value(before.text) is not None else head + 1
+
+    def _barred(self, at: int) -> Span | None:
+        """`|grad|=0.5`: the name in bars that ends directly before this sign."""
+        around = self.tokens[max(at - 3, 0) : at + 1]
+        if [token.text for token in around[::2]] != ["|", "|"] or around[1].kind != WORD:
+            return None
+        return Span(around[0].start, around[2].end) if not any(token.space for token in around[1:]) else None
+
+    def _has_average(self, at: int) -> bool:
+        """`Data 0.25 (0.5)`: a meter's value and, in brackets, its average."""
+        here, behind = self.tokens[at], self.tokens[at + 1 : at + 4]
+        if [token.text or token.kind for token in behind] != ["(", NUM, ")"]:
+            return False
+        return all("." in self.text[token.start : token.end] for token in (here, behind[1]))
+
+    def _is_bytes(self, at: int) -> bool:
+        """`14.25 GB`: a size."""
+        behind = self.tokens[at + 1 : at + 2]
+        return bool(behind) and behind[0].space == 1 and behind[0].text.lower() in _BYTES
 
     def _behind_range(self, at: int) -> int | None:
         """`avg. loss [381-400]: 0.5`: the sign behind a range in brackets, where one stands."""

@@ -31,6 +31,7 @@ EPOCHS = {
     "轮次",
     "epoch",
     "epochs",
+    "epch",
     "ep",
     "current_epoch",
     "epoch_num",
@@ -38,6 +39,7 @@ EPOCHS = {
     "epoch_id",
     "cur_epoch",
 }
+EPISODES_TOO = {"ep"}  # the epoch only where no better name tells it
 TABLE_STEPS = {"#", "iter_num", "example_counter"}
 TABLE_EPOCHS = {"e"}
 WITHIN = {"batch", "iter", "iteration", "step", "batches"}
@@ -49,7 +51,7 @@ WORDS = re.compile(r"[a-z]+|\d+")
 
 # Words of a name that make it a metric wherever it stands.
 METRIC_WORDS = _words(
-    """loss losses acc accuracy error err auc auroc auprc f1 fscore precision recall bleu rouge rougel rougelsum meteor
+    """loss losses acc accuracy error err auc auroc auprc f1 fb1 fscore precision recall bleu rouge rougel rougelsum meteor
     cider chrf cer wer ter per ppl perplexity map ap ar iou miou giou dice psnr ssim fid kid lpips mse rmse mae mape
     smape msle rmsle pyrmsle r2 logloss nll elbo kl kld entropy reward rewards return returns score scores lr
     learning grad gradnorm gnorm norm throughput tps tflops tflop flops mfu hfu speed fps ips wps ups wpb bpc bpb
@@ -82,7 +84,7 @@ NEVER = _words(
     trained_tokens tokens_seen targets labels img_size image_size
     time_stamp timestamps uptime pad_token_id eos_token_id bos_token_id exit_code exitcode returncode code errno
     signal retry retries attempt n_updates allocated reserved max_allocated max_reserved memallocated
-    maxmemallocated oom gb_free skipped eta_seconds remaining_time elapsed_time_str total_flos num_classes classes
+    maxmemallocated oom gb_free smpl skipped eta_seconds remaining_time elapsed_time_str total_flos num_classes classes
     length max_length seq_length job_id jobid id uid gid index idx num count device cuda node host hostname address
     addr checkpoint ckpt support"""
 )
@@ -98,10 +100,11 @@ NEVER_HEAD = re.compile(
 SWITCH = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 HYPER = re.compile(
     r"(?:^|_)(?:weights?|coef|coeff|alpha|gamma|beta|beta\d|betas|momentum|mom|weight_decay|decay|dropout|eps|epsilon|ratio|temperature|top_k|top_p|warmup|"
-    r"sampling_ratio|sampling|threshold|hysteresis|capability|smoothing|interval|freq|frequency|every|patience|factor|policy|"
+    r"sampling_ratio|sampling|threshold|hysteresis|capability|smoothing|interval|freq|frequency|every|patience|factor|"
     r"optimizer|scheduler|estimate|min_lr|max_lr|base_lr|init_lr|initial_lr|lr_mult|size|len|length|width|height|depth|dim|"
     r"layers|hidden|steps|epochs|workers|gpus|devices|nodes|seed|bits|rank|lora_\w+|clip_grad|max_grad_norm)$"
 )
+MEASURED = re.compile(r"(?:mean|average|avg)_|(?:train|val|valid|eval|test)/")  # before them: no setting, whatever follows
 SOURCE_FILE = re.compile(
     r"\.(?:py|pyx|cpp|cc|cxx|hpp|cu|cuh|go|rs|java|kt|scala|js|ts|jl|sh|so|ipynb|txt|json|yaml|yml|pt|pth|bin)$", re.I
 )

@@ -118,7 +118,8 @@ def is_count(name: str) -> bool:
 @lru_cache(4096)
 def is_hyper(name: str) -> bool:
     """A setting of the training: no metric unless the line says which step it belongs to."""
-    return bool(lexicon.HYPER.search(plain(name)))
+    key = plain(name)
+    return bool(lexicon.HYPER.search(key)) and not lexicon.MEASURED.match(key)
 
 
 def column_step(name: str) -> int | None:

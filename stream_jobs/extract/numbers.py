@@ -23,6 +23,7 @@ _WORDS = {
     "-infinity": -math.inf,
 }
 _FULL = re.compile(NUMBER)
+_THOUSANDS = {"K": 1e3, "M": 1e6, "B": 1e9}
 
 # Units that may stand directly behind a number, or one blank behind it, without changing what the number says.
 _TIME = {
@@ -79,12 +80,19 @@ def is_unit(unit: str) -> bool:
     return unit.lower() in _TIME or unit.lower() in _OTHER or is_rate(unit) or is_pace(unit)
 
 
+def is_short(text: str) -> bool:
+    """`49K`, `1.5M`: a counter as LeRobot and others cut it short."""
+    return text[-1:] in _THOUSANDS and _FULL.fullmatch(text[:-1]) is not None
+
+
 def integer(text: str) -> int | None:
-    """A whole number of at most 62 bits, however it is printed."""
+    """A whole number of at most 62 bits, however it is printed; `49K` is 49000."""
     if text.isascii() and text.isdigit() and len(text) < 20:
         whole = int(text)
         return whole if whole < 2**62 else None
     value = read(text)
+    if value is None and is_short(text):
+        value = round((read(text[:-1]) or 0.0) * _THOUSANDS[text[-1]], 3)
     return int(value) if value is not None and value.is_integer() and abs(value) < 2**62 else None
 
 

@@ -1,4 +1,4 @@
-"""JSON objects and Python dicts inside a line: quoted keys, numbers, quoted numbers, NaN words, and what wraps a number.
+"""JSON objects, Python dicts and lists of couples in a line: quoted keys, numbers, NaN words, and what wraps a number.
 
 `np.float64(0.3)`, `tensor(0.3, device='cuda:0')` and `'0.3'` are 0.3. Nested names are joined with ``/``. Lists and other
 texts give nothing. A scanner with a stack of its own: no recursion, one pass.
@@ -21,7 +21,9 @@ _STRING = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
 _CALL = re.compile(rf"[A-Za-z_][\w.]*\(\s*\[?\s*({NUMBER}|-?(?:nan|inf))\s*\]?\s*(?:,[^()]*)?\)")
 _WORD = re.compile(r"[-+]?[A-Za-z_][\w.]*")
 _SPACE = re.compile(r"\s*")
-_START = re.compile(r"""\{\s*["']""")
+_START = re.compile(r"""\{\s*["']|\[\s*(?=\(\s*["'])""")
+_FIRST = re.compile(r"""\s*\(\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\s*,\s*""")
+_NEXT = re.compile(r"\s*,?\s*\)\s*,?")
 _SETTINGS = re.compile(r"(?i)(?:params|parameters|config|configuration|args|arguments|settings)\W{0,3}$")
 _DEPTH = 16
 _OBJECTS = 8
@@ -37,7 +39,7 @@ def read(text: str, reading: Reading) -> list[tuple[int, int]]:
         if start is None:
             break
         pairs = len(reading.pairs)
-        end = _object(text, start.start(), reading)
+        end = (_object if text[start.start()] == "{" else _couples)(text, start.start(), reading)
         if _SETTINGS.search(text, max(start.start() - 40, 0), start.start()):
             del reading.pairs[pairs:]
         found.append((start.start(), end))
@@ -83,6 +85,18 @@ def _object(text: str, at: int, reading: Reading) -> int:
         at = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches everywhere
         if at < len(text) and text[at] == ",":
             at += 1
+
+
+def _couples(text: str, at: int, reading: Reading) -> int:
+    """Read `[('loss', 0.5), ('acc', 0.75)]`, as an `OrderedDict` prints; gives back where reading stopped."""
+    at += 1
+    while (key := _FIRST.match(text, at)) is not None:
+        at = _member(text, key.end(), key, [], reading)
+        closed = _NEXT.match(text, at) if at >= 0 else None
+        if closed is None:
+            return abs(at)
+        at = closed.end()
+    return at + 1 if text[at : at + 1] == "]" else at
 
 
 def _key_string(key: re.Match[str]) -> str:
@@ -198,4 +212,6 @@ def _take(key: re.Match[str], prefix: list[str], value: Span | float, reading: R
     name: Span | str
     name = "/".join([*prefix, string]) if prefix or "\\" in (key[1] or key[2] or "") else _key_span(key)
     if string:
-        reading.pairs.append(Pair(name, value, names.is_metric(string), "dict"))
+        # {'train': 40000, 'test': 12000}: sizes of the splits
+        size = isinstance(value, Span) and key.string[slice(*value)].isdigit() and names.is_split_only(string)
+        reading.pairs.append(Pair(name, value, names.is_metric(string) and not size, "dict"))

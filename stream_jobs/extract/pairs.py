@@ -32,6 +32,7 @@ class Pairs(Rounds):
             at = self._step(at)
         if len(set(self.splits.values())) > 1:
             self._tell_apart()
+        self._settle()
         lowered = " ".join(self.titles).lower()
         if any(title in lowered for title in _DROP_TITLES) or lowered.startswith(_BEST_TITLES):
             self.reading.pairs = [p for p in self.reading.pairs if p.rule == "dict"]
@@ -96,6 +97,8 @@ class Pairs(Rounds):
         """A number that no sign leads to."""
         if self.words:
             words = self.words
+            if at == 1 and token.kind == NUM and (behind := self._after_counted(at)):
+                return behind
             if self._count(self._name(), token, "counter"):
                 subject = self._subject(words)
                 if subject is not None and self._is_sign(at + 1):
@@ -117,6 +120,10 @@ class Pairs(Rounds):
                 string = self._string(name)
                 if names.is_metric(string) and not self._leads_phrase(at):
                     self._add(name, Span(token.start, token.end), "name value", token)
+                    self._after()
+                    return at + 1
+                if self._has_average(at) and not names.is_never(string):
+                    self._add(name, Span(token.start, token.end), "value (average)", token, sure=False)
                     self._after()
                     return at + 1
                 if (
@@ -210,7 +217,7 @@ class Pairs(Rounds):
 
     def _punct(self, at: int, token: Token) -> int:
         char = token.text
-        if char == "=" or char == ":":
+        if (char == "=" or char == ":") and not (self.words and self._behind_arrow(at)):
             if char == ":" and self.colons and token.space and at + 1 < len(self.tokens) and self.tokens[at + 1].space:
                 following = self.tokens[at + 1]
                 if not (self.words and following.kind == NUM and self.strong and not self._has_number()):
@@ -219,6 +226,9 @@ class Pairs(Rounds):
                     return at + 1
             if self.words and self.words[-1].end <= token.start:
                 return self._sign(at, self._name())
+            barred = self._barred(at)
+            if barred is not None:
+                return self._sign(at, barred)
             self._boundary()
             return at + 1
         if char == "(":
@@ -238,6 +248,9 @@ class Pairs(Rounds):
             return at + 1
         if char in "'\"" or (char == "#" and self.words and self.tokens[at + 1 : at + 2] and self.tokens[at + 1].kind == NUM):
             return at + 1
+        follow = self._behind_arrow(at) if char in "-=" and self.words else 0
+        if follow:
+            return self._value(follow, self._name(), "name -> value")
         self.edge = char
         if char == "-" and token.space == 0 and self.words:
             return at + 1

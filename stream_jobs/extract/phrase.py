@@ -6,7 +6,7 @@ import re
 from collections import Counter as Counts
 
 from stream_jobs.extract import lexicon, names, numbers
-from stream_jobs.extract.cursor import Cursor
+from stream_jobs.extract.cursor import LINKS, Cursor
 from stream_jobs.extract.reading import Counter, Pair, Reading, Span
 from stream_jobs.extract.tokens import COUNTER, NUM, PUNCT, WORD, Token
 
@@ -50,6 +50,7 @@ class Phrase(Cursor):
         self.open = {"call": 0, "value": 0, "": 0}  # how many brackets of each kind are open
         self.brackets: list[str] = []  # what opened each open bracket: "call", "value" (behind a number) or ""
         self.repeat = False  # what follows is a best value so far, told before
+        self.of_loss = False  # the last bracket behind a number is behind a loss
         self.split = ""  # train, valid, … standing alone before a counter
         self.splits: dict[int, str] = {}  # what stood there before each pair, by the pair's index
         self.titles: list[str] = []
@@ -100,6 +101,10 @@ class Phrase(Cursor):
                 break
         if words and words[0].text.lower() == "of":  # `iteration: 1 of max_iter: 9`
             words = words[1:]
+        if len(words) > 1 and words[0].text in ("the", "The"):
+            words = words[1:]
+        if len(words) > 1 and until is None and words[-1].text in LINKS:  # `loss is: 0.5`
+            words = words[:-1]
         if not words or len(words) > _NAME_WORDS:
             return None
         start, end = words[0].start, until if until is not None else words[-1].end
@@ -138,6 +143,49 @@ class Phrase(Cursor):
                 return False
             follow += 1
         return follow > at + 1 and self._has_stop() and self._is_sign(follow)
+
+    def _after_counted(self, at: int) -> int:
+        """`After 1001 training step(s), loss …`: the line begins with what it counts; 0, or where reading goes on."""
+        if self.tokens[0].text.lower() != "after":
+            return 0
+        follow = at + 1
+        while follow < min(at + 4, len(self.tokens)) and self.tokens[follow].kind == WORD:
+            follow += 1
+        if follow == at + 1 or not self._count(self._span(at + 1, follow), self.tokens[at], "counter"):
+            return 0
+        self._boundary()
+        plural = [token.text for token in self.tokens[follow : follow + 3]] == ["(", "s", ")"]
+        return follow + 3 if plural else follow
+
+    def _counts(self, at: int) -> bool:
+        """`Overall training speed: 300 iterations in 0:05:00`: how many of them, in how long."""
+        token, behind = self.tokens[at], self.tokens[at + 1 : at + 3]
+        if token.text or len(behind) < 2 or behind[1].text != "in":
+            return False
+        return behind[0].text in lexicon.STEP_RANK and self.text[token.start : token.end].isdigit()
+
+    def _is_part(self, name: str, whole: bool) -> bool:
+        """`loss=1.75 (value=0.25, policy=1.5)`: what stands in the bracket behind a loss."""
+        return self.open["value"] > 0 and self.of_loss and not whole and not names.is_hyper(name)
+
+    def _settle(self) -> None:
+        """Take back counters that count nothing: the first number of a line that gives no other (`After 3 epochs, stopping`)."""
+        reading = self.reading
+        if reading.pairs and self._declares():
+            reading.pairs, reading.epochs = [], []
+        if reading.pairs or not self.tokens:
+            return
+        if self.tokens[0].text.lower() == "after":
+            reading.epochs, reading.steps = [], []
+        reading.steps = [counter for counter in reading.steps if counter.name != "line start"]
+
+    def _declares(self) -> bool:
+        """`Size: 300 - Epochs: 100 - LR: 0.001`: how many epochs there will be, among settings."""
+        sure = any(pair.sure and not names.is_learning_rate(self._string(pair.name)) for pair in self.reading.pairs)
+        return not sure and any(epoch.total is None and names.plain(epoch.name) == "epochs" for epoch in self.reading.epochs)
+
+    def _span(self, first: int, behind: int) -> Span:
+        return Span(self.tokens[first].start, self.tokens[behind - 1].end)
 
     def _subject(self, words: list[Token]) -> Span | None:
         """`loss after step 33: 0.5`: what stands before `after`, where that is a metric."""
@@ -178,7 +226,7 @@ class Phrase(Cursor):
         string = self._string(name)
         here, total = Span(token.start, token.end), Span(*token.total) if token.kind == COUNTER else None
         if names.is_epoch(string):
-            self.reading.epochs.append(Counter(0, here, total, string))
+            self.reading.epochs.append(Counter(int(names.plain(string) in lexicon.EPISODES_TOO), here, total, string))
             return True
         rank = names.step_rank(string)
         if rank is None:
@@ -187,8 +235,11 @@ class Phrase(Cursor):
         if last in lexicon.WITHIN and first in lexicon.SIDE_SPLITS:  # [eval batch=1/10]
             self.reading.side = True
             return True
-        if "." in self.text[here.start : here.end].rstrip(".") and rule.startswith("counter"):
-            return False
+        if "." in self.text[here.start : here.end].rstrip("."):
+            if rule.startswith("counter"):
+                return False
+            if " " in string and first not in lexicon.SPLITS and names.is_metric(string):  # loss on training batch is 0.5
+                return False
         self.reading.steps.append(Counter(rank, here, total, string))
         return True
 
@@ -205,4 +256,4 @@ class Phrase(Cursor):
         whole = isinstance(value, Span) and self.text[value.start : value.end].strip("+-").replace(",", "").isdigit()
         self.splits[len(self.reading.pairs)] = self.split
         sure = sure and names.is_metric(string) and not (whole and (names.is_split_only(string) or names.is_switch(string)))
-        self.reading.pairs.append(Pair(name, value, sure, rule))
+        self.reading.pairs.append(Pair(name, value, sure or self._is_part(string, whole), rule))

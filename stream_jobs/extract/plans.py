@@ -147,6 +147,10 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
         step = reading.inner
     elif step is None and reading.progress is not None and reading.progress.name == "tqdm" and reading.pairs and not in_object:
         step = reading.progress
+    plan.happening = happenings.of(text, header=bool(reading.epochs) and not reading.pairs)
+    if not reading.pairs and plan.happening == "early_stop":  # `Epoch 00008: early stopping`, below `Epoch 9/10`
+        step = epoch = None
+        reading.epochs = []
     plan.evidence = step is not None or epoch is not None
     plan.headed = bool(reading.epochs) and not in_object
     plan.source, plan.unparsed = reading.source, reading.unparsed
@@ -178,7 +182,6 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
     _lay(plan, inside, step.at if step else None, epoch.at if epoch else None, always, started, reading)
     if not reading.pairs:
         plan.dump = _opens_dump(text)
-    plan.happening = happenings.of(text, header=bool(reading.epochs) and not reading.pairs)
 
 
 def _name(pair: Pair, text: str) -> str:

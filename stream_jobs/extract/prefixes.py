@@ -28,6 +28,7 @@ _RANKS = (
 )
 _OTHERS = (
     ("glog", re.compile(r"[IWEF][0-9]{4}\s[0-9:.]{8,15}\s+[0-9]+\s[\w./<>-]+:[0-9]+\]\s*")),
+    ("tensorflow", re.compile(r"[IWEF]\s[\w./-]+\.(?:cc|cpp|cu|h):[0-9]+\]\s*")),  # its C++ side, behind a time stamp
     ("nemo", re.compile(rf"\[NeMo\s[DIWE]\s({STAMP})\s[\w./-]+:[0-9]+\]\s*")),
     ("time", re.compile(rf"\[?\s?({STAMP})\s?\]?(?=[\s|:,-]|$)(?:\s?[|,:](?=\s))?\s*(?:-\s+)?")),
     ("host", re.compile(r"\[?[\w.-]+\]?\s(?=\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T\s][0-9]{2}:)")),
@@ -41,7 +42,13 @@ _OTHERS = (
     ("logger before a bar", re.compile(r"[\w.]+(?::[\w<>]+:[0-9]+)?\s\|\s(?=\{)|[\w]+(?:\.[\w]+)+(?::[\w<>]+:[0-9]+)?\s[|]\s")),
     ("bar", re.compile(r"\|\s(?=[A-Z]+\s+\|)")),
 )
-_NEEDS_MORE = {"position in brackets", "logger after a dash", "logger before a bar", "bar"}  # only behind a time or a level
+_NEEDS_MORE = {
+    "tensorflow",
+    "position in brackets",
+    "logger after a dash",
+    "logger before a bar",
+    "bar",
+}  # only behind a time or a level
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ def read(body: str) -> Reading:
     """What the text of one line says, whatever stood before it."""
     reading = Reading()
     rest = body
-    if "{" in body:
+    if "{" in body or "('" in body or '("' in body:
         for start, end in objects.read(body, reading):
             rest = f"{rest[:start]}|{' ' * (end - start - 1)}{rest[end:]}"
     in_objects = len(reading.pairs)

@@ -52,6 +52,8 @@ class Rounds(Values):
             if len(self.titles) < 16:
                 self.titles.append(self.text[self.words[0].start : end])
         self._push("value" if self.after_value else "")
+        if self.after_value:
+            self.of_loss = bool(self.reading.pairs) and "loss" in self._string(self.reading.pairs[-1].name).lower()
         value = self.after_value
         self._boundary()
         self.after_value = value

@@ -31,6 +31,10 @@ class Values(Brackets):
             self._named(at, name, token, rule)
             return at + 1
         if token.kind == OPAQUE:
+            if numbers.is_short(token.text) and name is not None and names.step_rank(self._string(name)) is not None:
+                self._count(name, token._replace(text=""), rule)
+                self._after()
+                return at + 1
             self._clump(token)
             if name is not None and names.is_metric(self._string(name)) and not names.is_never(self._string(name)):
                 self.reading.unparsed += 1
@@ -105,7 +109,7 @@ class Values(Brackets):
             self._after()
             return
         here = Span(token.start, token.end)
-        if self._is_duration(at) or self._changes(at):
+        if self._is_duration(at) or self._changes(at) or self._is_bytes(at) or self._counts(at):
             self._after()
             return
         following = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
