@@ -158,9 +158,18 @@ def _entries(folder: str, problems: dict[str, str]) -> list[tuple[os.DirEntry[st
     """(entry, whether it is a folder or a link to one) of everything in `folder`, by name."""
     try:
         with os.scandir(folder) as entries:
-            return sorted(((item, item.is_dir()) for item in entries), key=lambda pair: pair[0].name)
+            return [(item, _is_folder(item, problems)) for item in sorted(entries, key=lambda item: item.name)]
     except (FileNotFoundError, NotADirectoryError):
         return []  # it may appear later
     except OSError as error:
         problems[folder] = f"the folder cannot be read ({error.strerror})"
         return []
+
+
+def _is_folder(item: os.DirEntry[str], problems: dict[str, str]) -> bool:
+    """Whether it is a folder or a link to one. A link in a circle or to a place without rights is its own fault only."""
+    try:
+        return item.is_dir()
+    except OSError as error:
+        problems[item.path] = f"it cannot be read ({error.strerror})"
+        return False

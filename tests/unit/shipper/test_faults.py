@@ -344,6 +344,14 @@ def test_files_without_rights(
     assert rig.texts() == ["a\n", "s\n"]
 
 
+def test_a_link_in_a_circle_keeps_no_other_file_back(rig: Rig, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "circle.log").symlink_to("circle.log")
+    write(tmp_path / "a.log", numbered(1, 3))
+    rig.run(3)
+    assert rig.texts() == [numbered(1, 3)]
+    assert caplog.text.count("circle.log: it cannot be read") == 1
+
+
 def test_links_that_move_folders_that_come_late_and_compressed_copies(rig: Rig, tmp_path: pathlib.Path) -> None:
     write(tmp_path / "run1" / "out.log", numbered(1, 5))
     (tmp_path / "latest.log").symlink_to(tmp_path / "run1" / "out.log")
