@@ -19,6 +19,10 @@ _KERAS = re.compile(
 )
 # rich, Lightning: `━━━━━━━ 100/100 0:00:10 • 0:00:00 9.50it/s`
 _RICH = re.compile(r"[━╸╺]{2,}\s*(?:([0-9]+)/([0-9]+))?(?:\s*[0-9:-]{4,}(?:\s*•)?){0,2}(?:\s*[0-9.]+\s?it/s)?")
+# Ultralytics since 8.3.200: `94% ━━━━━━━━━━━─ 99/105 8.5it/s 12.8s<0.7s`
+_THIN = re.compile(
+    rf"(?<![0-9.])[0-9]{{1,3}}%\s[━╸╺─]{{2,400}}\s({_N})/({_N})(?:\s[0-9.]+[kKMGT]?(?:it/s|B/s|s/it))?(?:\s[0-9:.]+[smhd]?(?:<[0-9:.]+[smhd]?)?)?"
+)
 _HINTS = ("%", "[", "━")
 
 
@@ -38,6 +42,10 @@ def strip(text: str, reading: Reading) -> str:
         if last is not None:
             _progress(last, reading, "tqdm")
             return text
+    thin = _THIN.search(text) if "━" in text or "─" in text else None
+    if thin is not None:
+        _progress(thin, reading, "tqdm")
+        return _blank(text, thin)
     keras = _KERAS.match(text)
     if keras is not None:
         _progress(keras, reading, "keras")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stream_jobs.extract import numbers
+from stream_jobs.extract import names, numbers
 from stream_jobs.extract.reading import Span
 from stream_jobs.extract.tokens import NUM, OPAQUE, PUNCT, WORD, Token, tokenize
 
@@ -94,6 +94,11 @@ class Cursor:
         """`14.25 GB`: a size."""
         behind = self.tokens[at + 1 : at + 2]
         return bool(behind) and behind[0].space == 1 and behind[0].text.lower() in _BYTES
+
+    def _leads_epoch(self, at: int) -> bool:
+        """A whole number directly before the word for an epoch."""
+        behind = self.tokens[at + 1 : at + 2]
+        return self._is_whole(at) and bool(behind) and behind[0].kind == WORD and names.is_epoch(behind[0].text)
 
     def _behind_range(self, at: int) -> int | None:
         """`avg. loss [381-400]: 0.5`: the sign behind a range in brackets, where one stands."""

@@ -97,8 +97,9 @@ class Pairs(Rounds):
         """A number that no sign leads to."""
         if self.words:
             words = self.words
-            if at == 1 and token.kind == NUM and (behind := self._after_counted(at)):
-                return behind
+            if words[-1].text.lower() == "after" and token.kind == NUM and (behind := self._after_counted(at)):
+                subject = self._subject(words)
+                return self._sign(behind, subject) if subject is not None and self._is_sign(behind) else behind
             if self._count(self._name(), token, "counter"):
                 subject = self._subject(words)
                 if subject is not None and self._is_sign(at + 1):
@@ -156,6 +157,8 @@ class Pairs(Rounds):
                 self.reading.epochs.append(Counter(50, Span(token.start, token.end), Span(*token.total), self.split))
             elif self.reading.inner is None and (self.brackets or first or (self.reading.epochs and not self.reading.pairs)):
                 self.reading.inner = Counter(60, Span(token.start, token.end), Span(*token.total), "")
+        elif at == 1 and self.tokens[0].text == "[" and self._leads_epoch(at):  # `[   37 Epoch:[ 1/25] [ 13/ 27]`
+            self.reading.steps.append(Counter(20, Span(token.start, token.end), None, "line start"))
         elif first and self._is_sign(1) and self.tokens[1].text == ":":
             self.reading.steps.append(Counter(70, Span(token.start, token.end), None, "line start"))
             self._boundary()

@@ -145,9 +145,10 @@ class Phrase(Cursor):
         return follow > at + 1 and self._has_stop() and self._is_sign(follow)
 
     def _after_counted(self, at: int) -> int:
-        """`After 1001 training step(s), loss …`: the line begins with what it counts; 0, or where reading goes on."""
-        if self.tokens[0].text.lower() != "after":
-            return 0
+        """`After 1001 training step(s), loss …`, `accuracy after 3 epochs: …`: what is counted stands behind the number.
+
+        0, or the place of the first token behind it.
+        """
         follow = at + 1
         while follow < min(at + 4, len(self.tokens)) and self.tokens[follow].kind == WORD:
             follow += 1
@@ -189,7 +190,7 @@ class Phrase(Cursor):
 
     def _subject(self, words: list[Token]) -> Span | None:
         """`loss after step 33: 0.5`: what stands before `after`, where that is a metric."""
-        stop = next((i for i, word in enumerate(words) if word.text.lower() in _WHEN), 0)
+        stop = max((i for i, word in enumerate(words) if word.text.lower() in _WHEN), default=0)
         if not stop or stop > _NAME_WORDS:
             return None
         name = Span(words[0].start, words[stop - 1].end)

@@ -1,24 +1,17 @@
-"""What round brackets say: a part of a name, a counter, a pair as Python prints it, or an aside."""
+"""What round brackets say: a part of a name, a counter, or an aside."""
 
 from __future__ import annotations
 
-import re
-
-from stream_jobs.extract import lexicon, names, numbers
+from stream_jobs.extract import lexicon, names
 from stream_jobs.extract.reading import Span
 from stream_jobs.extract.tokens import COUNTER, NUM, Token
 from stream_jobs.extract.values import Values
-
-_TUPLE = re.compile(rf"""\(\s*(['"])([^'"]{{1,256}})\1,\s*({numbers.NUMBER})\s*\)""")
 
 
 class Rounds(Values):
     """A phrase that knows round brackets."""
 
     def _open_round(self, at: int, token: Token) -> int:
-        pair = self._tuple(at)
-        if pair is not None:
-            return pair
         close = self._closing(at)
         if self.words and close is not None and self._is_valued(close + 1):
             name = self._name(self.tokens[close].end)
@@ -58,14 +51,3 @@ class Rounds(Values):
         self._boundary()
         self.after_value = value
         return at + 1
-
-    def _tuple(self, at: int) -> int | None:
-        """`('loss', 0.5)`: a pair as Python prints it; where reading goes on."""
-        found = _TUPLE.match(self.text, self.tokens[at].start)
-        if found is None:
-            return None
-        name, value = Span(*found.span(2)), Token(NUM, *found.span(3), 1, "")
-        if not self._count(name, value, "tuple"):
-            self._add(name, Span(value.start, value.end), "tuple")
-        self._boundary()
-        return next(i for i in range(at, len(self.tokens)) if self.tokens[i].end == found.end()) + 1

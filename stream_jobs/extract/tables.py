@@ -28,6 +28,7 @@ _COUNTER = re.compile(r"([0-9]+)/([0-9]+)")
 _SIGN = re.compile(r":(?:\s|$|[-+.0-9])")
 _CUT_OFFS = re.compile(r"@\.?[0-9.]+:\.?[0-9]+")  # mAP@.5:.95: the colon is no sign
 _TIMED = re.compile(rf"({numbers.NUMBER})(?:s|ms|sec)")
+_FIGURE = re.compile(r"(?<![^\s|])[0-9.]")  # a word that begins with a digit
 _MISSING = {"", "-", "--", "---", "n/a", "na", "#na#", "none", "null", "."}
 _CLOCK = re.compile(r"[0-9:.]+(?:\.[0-9]+)?(?:[a-zA-Z]{1,5}(?:/[a-z]+)?|%)?")
 _OVERALL = {"all", "avg", "mean", "overall", "total", "average"}
@@ -77,7 +78,7 @@ def header(text: str, above: Table | None = None) -> Table | None:
     cells = pipe_cells(text)
     if cells is not None:
         return _opened(PIPE, [cell.strip() for cell in cells], 2)
-    if _PIPE.search(body) is not None and "=" not in body and ": " not in body:
+    if _PIPE.search(body) is not None and "=" not in body and ": " not in body and _FIGURE.search(body) is None:
         return _opened(OPEN, [cell.strip() for cell in _PIPE.split(body)], 2)
     if "," in body:
         if "('" in body or '("' in body:  # a list of tuples

@@ -17,6 +17,8 @@ class Values(Brackets):
     def _sign(self, at: int, name: Span | None) -> int:
         """At `=` or `:` behind a name."""
         follow = at + 1
+        while follow < len(self.tokens) and self.tokens[follow].text == "*":  # `**Loss:** 0.5`
+            follow += 1
         if follow >= len(self.tokens):
             self._boundary()
             return follow

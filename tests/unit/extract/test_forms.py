@@ -175,6 +175,18 @@ COUNTED: list[tuple[str, str, list[tuple[object, ...]]]] = [
     ("what an epoch ended with", "Finished epoch 3 with loss 0.5", [(1, "loss", 0.5, None, 3)]),
     ("counter in a name's brackets", "Average loss (epoch 3): 0.5", [(1, "Average loss", 0.5, None, 3)]),
     ("unit behind a blank", "epoch 3, loss 0.5, time 1.5 sec", [(1, "loss", 0.5, None, 3), (1, "time", 1.5, None, 3)]),
+    ("list behind a bar", "Epoch 10 loss 12.5 | train 2.5s | Acc 9.25%", [(1, "loss", 12.5, None, 10), (1, "train", 2.5, None, 10), (1, "Acc", 9.25, None, 10)]),
+    ("bars of later Ultralytics", "  Epoch  GPU_mem  box_loss  Size\n  1/50  2.1G  0.5  640: 100% ━━━━━━━━ 105/105 7.8it/s 13.5s\n  Class  Images  P  mAP50: 94% ━━━━━━━━━━━─ 99/105 8.5it/s 12.8s<0.7s\n  all  12  0.25  0.125", [(2, "box_loss", 0.5, None, 1), (4, "P", 0.25, None, 1), (4, "mAP50", 0.125, None, 1)]),
+    ("is and a sign", "epoch: 2,  loss is: 2.5, the acc is: 0.5", [(1, "loss", 2.5, None, 2), (1, "acc", 0.5, None, 2)]),
+    ("arrows", "Step 50 out of 200 | Loss --> 1.5 | Grad_l2 -> 2.5 | Lr => 0.001", [(1, "Loss", 1.5, 50, None), (1, "Grad_l2", 2.5, 50, None), (1, "Lr", 0.001, 50, None)]),
+    ("bold words", "- **Train Loss:** 0.5", [(1, "Train Loss", 0.5, None, None)]),
+    ("unknown names with averages", "Test: [70/181] Data 0.25 (0.5) Batch 0.75 (1.5).", [(1, "Data", 0.25, 70, None), (1, "Batch", 0.75, 70, None)]),
+    ("steps in a sentence", "After 101 training step(s), loss on training batch is 0.25.", [(1, "loss on training batch", 0.25, 101, None)]),
+    ("epochs in a sentence", "accuracy on test set after 3 epochs: 0.75", [(1, "accuracy on test set", 0.75, None, 3)]),
+    ("a metric that ends as a counter", "Average inner loss after inner updates : 20.25", [(1, "Average inner loss after inner updates", 20.25, None, None)]),
+    ("episodes beside epochs", "step:3 ep:7 epch:1.5 loss:0.5", [(1, "loss", 0.5, 3, 1.5)]),
+    ("an early stop counts otherwise", "Epoch 9/10\nEpoch 00008: early stopping\n31s - loss: 0.5", [(3, "loss", 0.5, None, 9)]),
+    ("step of all at the line's start", "[     37 Epoch:[ 1/25] [ 13/ 27] d_loss: 1.5", [(1, "d_loss", 1.5, 37, 1)]),
     ("learning rate of now", "cur_lr: 0.125", [(1, "cur_lr", 0.125, None, None)]),
 ]  # fmt: skip
 
