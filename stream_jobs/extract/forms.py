@@ -55,6 +55,7 @@ class Plan:
     opens: tables.Table | None = None
     row: bool = False  # of the table that is open
     dump: bool = False  # opens a dump over several lines
+    list: int = 0  # opens (1) or closes (-1) a list of objects over several lines
     happening: str | None = None
     reading: Reading | None = None
     regex: str = ""  # of the body

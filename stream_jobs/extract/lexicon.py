@@ -19,7 +19,7 @@ STEPS = _ordered(
     trainer_step train_step training_step iter iteration iters iterations it training_iteration step current_steps
     current_step optimizer_step global_update num_updates update updates up upd tree round boosting_round trial
     micro_step batch batches minibatch mini_batch timesteps timestep ts episode episodes episode_num steps
-    generation gen itr ite tick"""
+    generation gen itr ite tick iteración iteracion itération schritt итерация шаг 迭代 步数"""
 )
 STEP_RANK = {name: rank for rank, name in enumerate(STEPS)}
 NESTED_STEPS = {"global_step", "global_steps", "step", "iter", "iteration", "total_timesteps", "num_updates", "trainer_step"}
@@ -91,7 +91,7 @@ NEVER = _words(
 REPEATS = {"best", "previous"}
 NEVER_WORDS = _words(
     """memory mem seed pid port version checkpoint ckpt attempted pretrained params parameters previous last_best
-    allocated reserved hysteresis skipped nan_iterations words_labels workers oom kb mb gb tb kib mib gib tib"""
+    cpumem gpumem allocated reserved hysteresis skipped nan_iterations words_labels workers oom kb mb gb tb kib mib gib tib"""
 )
 NEVER_HEAD = re.compile(
     r"^(?:num|number|n|max|min|total|warmup|save|log|logging|gradient_accumulation|eval_every|batch_size|instantaneous|early_stop\w*)_"
@@ -104,7 +104,9 @@ HYPER = re.compile(
     r"optimizer|scheduler|estimate|min_lr|max_lr|base_lr|init_lr|initial_lr|lr_mult|size|len|length|width|height|depth|dim|"
     r"layers|hidden|steps|epochs|workers|gpus|devices|nodes|seed|bits|rank|lora_\w+|clip_grad|max_grad_norm)$"
 )
-MEASURED = re.compile(r"(?:mean|average|avg)_|(?:train|val|valid|eval|test)/")  # before them: no setting, whatever follows
+MEASURED = re.compile(
+    r"(?:mean|average|avg|corr|cur|current)_|(?:train|val|valid|eval|test)/"
+)  # before them: no setting, whatever follows
 SOURCE_FILE = re.compile(
     r"\.(?:py|pyx|cpp|cc|cxx|hpp|cu|cuh|go|rs|java|kt|scala|js|ts|jl|sh|so|ipynb|txt|json|yaml|yml|pt|pth|bin)$", re.I
 )

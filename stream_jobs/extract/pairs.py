@@ -16,6 +16,7 @@ from stream_jobs.extract.rounds import Rounds
 from stream_jobs.extract.tokens import COUNTER, NUM, OPAQUE, WORD, Token
 from stream_jobs.extract.values import WRAPPERS
 
+_EPOCH_STEP = re.compile(r"([0-9]+)-([0-9]+)")  # `epoch 1-599`
 _CUT_OFF = re.compile(r"(?i)(?:top|hits?|recall|precision|ndcg|m?ap|mrr|prec|p|r)\W?$")  # at how many: `recall 20`
 _GLUED = re.compile(r"(?i)(epoch|step|iter|iteration)[_-]?([0-9]+)|第([0-9]+)(?:轮|步)")
 _DROP_TITLES = ("memory", "time (ms)", "times across ranks")
@@ -46,6 +47,10 @@ class Pairs(Rounds):
         if token.kind in (NUM, COUNTER):
             return self._bare(at, token)
         if token.kind == OPAQUE:
+            if self.words and names.is_epoch(self.words[-1].text) and (ranged := _EPOCH_STEP.fullmatch(token.text)) is not None:
+                epoch, step = (Span(token.start + ranged.start(i), token.start + ranged.end(i)) for i in (1, 2))
+                self._counter("epoch", epoch)
+                self.reading.steps.append(Counter(66, step, None, "epoch-step"))
             self._clump(token)
             self._boundary()
             self.strong = False

@@ -112,7 +112,7 @@ def _make(form: Shape, literal: frozenset[int], table: tables.Table | None) -> P
     plan.simple = (
         plan.opens is None
         and plan.happening is None
-        and not (plan.dump or plan.commas or plan.unparsed or plan.always.special or plan.started.special)
+        and not (plan.dump or plan.list or plan.commas or plan.unparsed or plan.always.special or plan.started.special)
         and not (plan.always.cut or plan.started.cut)
         and plan.done < 0
         and plan.time < 0
@@ -182,6 +182,7 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
     _lay(plan, inside, step.at if step else None, epoch.at if epoch else None, always, started, reading)
     if not reading.pairs:
         plan.dump = _opens_dump(text)
+        plan.list = -1 if _LIST_END.fullmatch(text) else int(LIST.fullmatch(text) is not None)
 
 
 def _name(pair: Pair, text: str) -> str:
@@ -220,6 +221,10 @@ def _split_of(body: str, reading: Reading, epoch: Counter | None) -> str:
             return words[0]
     caffe = _CAFFE.match(body)
     return caffe[1] if caffe is not None else ""
+
+
+LIST = re.compile(r"\s*(?:\w+\s*=\s*|\"(?:log_history|history)\"\s*:\s*)?\[\s*")
+_LIST_END = re.compile(r"\s*\],?\s*")
 
 
 def _opens_dump(text: str) -> bool:

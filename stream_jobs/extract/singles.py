@@ -92,7 +92,7 @@ class Singles:
         time = times.parse(text[slice(*prefix.stamp)], self.options.zone_minutes) if prefix.stamp else None
         if context.trace and self.teller.trace(context, body, index, time):
             return None
-        if context.depth:
+        if context.depth and not plans.LIST.fullmatch(body):
             _dump(context, body)
             return None
         if not body or body.isspace() or self._box(context, body, index, time):
@@ -158,6 +158,10 @@ class Singles:
             self.teller.progress(context, plan, strings, index, time)
         if plan.opens is not None:
             context.table, context.misses = plan.opens, 0
+        elif plan.list:
+            context.listed, context.depth = plan.list > 0, 0
+        elif context.listed and text.strip() == "{":  # what the object before said of its step holds no longer
+            context.step = context.epoch = None
         elif plan.dump:
             context.depth, context.dump_lines = 1, 0
         if plan.happening is not None or level in ("WARNING", "WARN"):

@@ -32,6 +32,7 @@ class Context:
     total: int | None = None
     started: bool = False
     within: bool = False  # epochs are counted in words, so that bars are within an epoch
+    listed: bool = False  # in a list of objects, each over several lines: Chainer's log, a Trainer's `log_history`
 
     def members(self) -> list[Any]:
         values = [getattr(self, f.name) for f in fields(self)]

@@ -187,6 +187,9 @@ COUNTED: list[tuple[str, str, list[tuple[object, ...]]]] = [
     ("episodes beside epochs", "step:3 ep:7 epch:1.5 loss:0.5", [(1, "loss", 0.5, 3, 1.5)]),
     ("an early stop counts otherwise", "Epoch 9/10\nEpoch 00008: early stopping\n31s - loss: 0.5", [(3, "loss", 0.5, None, 9)]),
     ("step of all at the line's start", "[     37 Epoch:[ 1/25] [ 13/ 27] d_loss: 1.5", [(1, "d_loss", 1.5, 37, 1)]),
+    ("epoch and step with a dash", "epoch 1-59, loss: 0.5", [(1, "loss", 0.5, 59, 1)]),
+    ("counter in another language", "Iteración 21 | loss=0.5", [(1, "loss", 0.5, 21, None)]),
+    ("a measured coefficient", "Corr coef: -0.5", [(1, "Corr coef", -0.5, None, None)]),
     ("learning rate of now", "cur_lr: 0.125", [(1, "cur_lr", 0.125, None, None)]),
 ]  # fmt: skip
 

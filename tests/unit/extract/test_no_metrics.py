@@ -35,6 +35,7 @@ KINDS = {
     "memory behind a name": "GPU: 0.33 GB (Max: 14.24 GB), val mem 3.5 GiB",
     "how many, where how fast stands": "Overall training speed: 298 iterations in 0:06:13",
     "source position of TensorFlow": "2019-02-18 08:08:00.322544: I tensorflow/core/gpu_device.cc:1511] Adding devices: 0",
+    "memory in one word": "tick 3  cpumem 5.5  gpumem 1.5",
     "search space": "Trial with parameters: {'lr': 0.01, 'layers': 3}",
     "best so far": "Best accuracy so far: 0.93",
     "best so far, named": "best_acc: 0.93",

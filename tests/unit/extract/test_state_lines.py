@@ -186,3 +186,48 @@ def test_progress_moves_with_the_bar_of_the_task_only() -> None:
     _, events = run("Epoch 1/4\n5/5 [====] - 1s - loss: 0.5\nEpoch 2/4\n5/5 [====] - 1s - loss: 0.5")
     told = [(f["done"], f["total"], f["unit"]) for k, f in zip(events.kind, events.fields, strict=True) if k == "progress"]
     assert told == [("1", "4", "epoch"), ("2", "4", "epoch")]
+
+
+def test_a_list_of_objects_over_several_lines_is_read_object_by_object() -> None:
+    text = """[
+    {
+        "main/loss": 0.5,
+        "epoch": 1,
+        "iteration": 100,
+        "validation/main/accuracy": 0.75
+    },
+    {
+        "main/loss": 0.25,
+        "iteration": 200
+    }
+]
+{
+    "main/loss": 0.125
+}"""
+    assert triples(text) == [
+        (3, "main/loss", 0.5, None, None),
+        (6, "validation/main/accuracy", 0.75, 100, 1),
+        (9, "main/loss", 0.25, None, None),  # its step stands below it: absent, not that of the object before
+    ]
+
+
+def test_the_log_of_a_printed_state_is_read() -> None:
+    text = """{
+  "best_metric": 0.5,
+  "log_history": [
+    {
+      "epoch": 0.5,
+      "learning_rate": 0.125,
+      "loss": 1.5,
+      "step": 10
+    }
+  ],
+  "train_loss": 0.75
+}
+step 20 loss: 0.25"""
+    assert triples(text) == [
+        (6, "learning_rate", 0.125, None, 0.5),
+        (7, "loss", 1.5, None, 0.5),
+        (11, "train_loss", 0.75, 10, 0.5),
+        (13, "loss", 0.25, 20, 0.5),
+    ]
