@@ -67,6 +67,8 @@ class Cursor:
     def _behind_arrow(self, at: int) -> int:
         """`Loss --> 0.5`, `Loss => 0.5`: where the number stands behind the arrow that begins here, or 0."""
         head = at
+        if self.tokens[at].text not in ("-", "="):
+            return 0
         while head < min(at + 3, len(self.tokens)) and self.tokens[head].text == self.tokens[at].text:
             head += 1
         last, value = self.tokens[head : head + 1], self.tokens[head + 1 : head + 2]
@@ -115,8 +117,7 @@ class Cursor:
 
     def _changes(self, at: int) -> bool:
         """`lr: 0.1 -> 0.01`: what was, not what is."""
-        behind = self.tokens[at + 1 : at + 4]
-        return len(behind) == 3 and behind[0].text == "-" and behind[1].text == ">" and behind[2].kind == NUM
+        return at + 1 < len(self.tokens) and self._behind_arrow(at + 1) > 0
 
     def _percent_behind(self, at: int) -> Token | None:
         """`9913/10000 (99%)`."""

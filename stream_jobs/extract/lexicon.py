@@ -88,7 +88,7 @@ NEVER = _words(
     length max_length seq_length job_id jobid id uid gid index idx num count device cuda node host hostname address
     addr checkpoint ckpt support"""
 )
-REPEATS = {"best", "previous"}
+REPEATS = {"best", "previous", "prev"}
 NEVER_WORDS = _words(
     """memory mem seed pid port version checkpoint ckpt attempted pretrained params parameters previous last_best
     cpumem gpumem allocated reserved hysteresis skipped nan_iterations words_labels workers oom kb mb gb tb kib mib gib tib"""
@@ -104,9 +104,10 @@ HYPER = re.compile(
     r"optimizer|scheduler|estimate|min_lr|max_lr|base_lr|init_lr|initial_lr|lr_mult|size|len|length|width|height|depth|dim|"
     r"layers|hidden|steps|epochs|workers|gpus|devices|nodes|seed|bits|rank|lora_\w+|clip_grad|max_grad_norm)$"
 )
+# What settings are called as well, measured: `cur_beta`, `Mean episode length`, `train/base_height`.
 MEASURED = re.compile(
-    r"(?:mean|average|avg|corr|cur|current)_|(?:train|val|valid|eval|test)/"
-)  # before them: no setting, whatever follows
+    r"(?:corr|cur|current)_|(?:(?:mean|average|avg)_|(?:train|val|valid|eval|test)/).*(?:len|length|width|height|depth|ratio)$"
+)
 SOURCE_FILE = re.compile(
     r"\.(?:py|pyx|cpp|cc|cxx|hpp|cu|cuh|go|rs|java|kt|scala|js|ts|jl|sh|so|ipynb|txt|json|yaml|yml|pt|pth|bin)$", re.I
 )

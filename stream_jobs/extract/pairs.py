@@ -256,7 +256,7 @@ class Pairs(Rounds):
             return at + 1
         if char in "'\"" or (char == "#" and self.words and self.tokens[at + 1 : at + 2] and self.tokens[at + 1].kind == NUM):
             return at + 1
-        follow = self._behind_arrow(at) if char in "-=" and self.words else 0
+        follow = self._behind_arrow(at) if self.words else 0
         if follow:
             return self._value(follow, self._name(), "name -> value")
         self.edge = char

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter as Counts
 
@@ -149,11 +150,11 @@ class Phrase(Cursor):
 
         0, or the place of the first token behind it.
         """
-        follow = at + 1
-        while follow < min(at + 4, len(self.tokens)) and self.tokens[follow].kind == WORD:
-            follow += 1
-        if follow == at + 1 or not self._count(self._span(at + 1, follow), self.tokens[at], "counter"):
+        words = itertools.takewhile(lambda token: token.kind == WORD and token.text != "the", self.tokens[at + 1 : at + 4])
+        unit = list(words)
+        if not unit or not self._count(Span(unit[0].start, unit[-1].end), self.tokens[at], "counter"):
             return 0
+        follow = at + 1 + len(unit)
         self._boundary()
         plural = [token.text for token in self.tokens[follow : follow + 3]] == ["(", "s", ")"]
         return follow + 3 if plural else follow
@@ -165,28 +166,18 @@ class Phrase(Cursor):
             return False
         return behind[0].text in lexicon.STEP_RANK and self.text[token.start : token.end].isdigit()
 
-    def _is_part(self, name: str, whole: bool) -> bool:
+    def _is_part(self, name: str) -> bool:
         """`loss=1.75 (value=0.25, policy=1.5)`: what stands in the bracket behind a loss."""
-        return self.open["value"] > 0 and self.of_loss and not whole and not names.is_hyper(name)
+        return self.open["value"] > 0 and self.of_loss and not names.is_hyper(name)
 
     def _settle(self) -> None:
         """Take back counters that count nothing: the first number of a line that gives no other (`After 3 epochs, stopping`)."""
         reading = self.reading
-        if reading.pairs and self._declares():
-            reading.pairs, reading.epochs = [], []
         if reading.pairs or not self.tokens:
             return
         if self.tokens[0].text.lower() == "after":
             reading.epochs, reading.steps = [], []
         reading.steps = [counter for counter in reading.steps if counter.name != "line start"]
-
-    def _declares(self) -> bool:
-        """`Size: 300 - Epochs: 100 - LR: 0.001`: how many epochs there will be, among settings."""
-        sure = any(pair.sure and not names.is_learning_rate(self._string(pair.name)) for pair in self.reading.pairs)
-        return not sure and any(epoch.total is None and names.plain(epoch.name) == "epochs" for epoch in self.reading.epochs)
-
-    def _span(self, first: int, behind: int) -> Span:
-        return Span(self.tokens[first].start, self.tokens[behind - 1].end)
 
     def _subject(self, words: list[Token]) -> Span | None:
         """`loss after step 33: 0.5`: what stands before `after`, where that is a metric."""
@@ -257,4 +248,5 @@ class Phrase(Cursor):
         whole = isinstance(value, Span) and self.text[value.start : value.end].strip("+-").replace(",", "").isdigit()
         self.splits[len(self.reading.pairs)] = self.split
         sure = sure and names.is_metric(string) and not (whole and (names.is_split_only(string) or names.is_switch(string)))
-        self.reading.pairs.append(Pair(name, value, sure or self._is_part(string, whole), rule))
+        part = not whole and rule in ("name = value", "name : value") and self._is_part(string)
+        self.reading.pairs.append(Pair(name, value, sure or part, rule))

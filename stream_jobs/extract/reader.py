@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stream_jobs.extract import bars, objects, pairs
+from stream_jobs.extract import bars, names, objects, pairs
 from stream_jobs.extract.reading import Reading
 
 _FREE_TEXT = 32768  # characters of a line that are read for pairs: 0.1 s of work at the worst; objects are read whole
@@ -20,8 +20,18 @@ def read(body: str) -> Reading:
         rest = rest[: rest.rfind(" ", 0, _FREE_TEXT) + 1]
     rest = bars.strip(rest, reading)
     pairs.read(rest, reading)
+    if _declares(reading, body):
+        reading.pairs, reading.epochs = [], []
     if in_objects:
         reading.source = "json" if '{"' in body else "dict"
     elif reading.progress is not None:
         reading.source = "bar"
     return reading
+
+
+def _declares(reading: Reading, body: str) -> bool:
+    """`Size: 300 - Epochs: 100 - LR: 0.001`: how many epochs there will be, alone or among settings."""
+    known = (pair.name if isinstance(pair.name, str) else body[slice(*pair.name)] for pair in reading.pairs if pair.sure)
+    if not all(names.is_learning_rate(name) for name in known):
+        return False
+    return any(epoch.total is None and names.plain(epoch.name) == "epochs" for epoch in reading.epochs)
