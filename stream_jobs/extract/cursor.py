@@ -92,6 +92,12 @@ class Cursor:
             return False
         return all("." in self.text[token.start : token.end] for token in (here, behind[1]))
 
+    def _is_measure(self, at: int) -> bool:
+        """What directly follows a number and names nothing: `2.5 GB`, but not `2.5 GB of data`."""
+        word = self.tokens[at].text
+        sized = word.lower() in _BYTES and "of" not in [token.text for token in self.tokens[at + 1 : at + 2]]
+        return sized or numbers.is_unit(word)
+
     def _is_bytes(self, at: int) -> bool:
         """`14.25 GB`: a size."""
         behind = self.tokens[at + 1 : at + 2]

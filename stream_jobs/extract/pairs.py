@@ -68,7 +68,7 @@ class Pairs(Rounds):
             self._counter(name, Span(token.start + here[0], token.start + here[1]))
             self._after()
             return at + 1
-        if self.after_value and token.space == 1 and numbers.is_unit(token.text) and not self._is_sign(at + 1):
+        if self.after_value and token.space == 1 and self._is_measure(at) and not self._is_sign(at + 1):
             self._unit(token.text)
             return at + 1
         if self.words and self._is_told(at):

@@ -30,6 +30,10 @@ _STOP = {
     "between",
     "be",
     "took",
+    "which",
+    "this",
+    "that",
+    "it",
 }
 CUT = {"with", "and", "has", "got", "gives", "achieved", "reached", "where"}  # what stands before them is no name
 _WHEN = {"after", "at", "for", "of", "in", "on", "during"}
@@ -51,6 +55,7 @@ class Phrase(Cursor):
         self.open = {"call": 0, "value": 0, "": 0}  # how many brackets of each kind are open
         self.brackets: list[str] = []  # what opened each open bracket: "call", "value" (behind a number) or ""
         self.repeat = False  # what follows is a best value so far, told before
+        self.after = False  # something was counted so: `after 3 epochs`
         self.of_loss = False  # the last bracket behind a number is behind a loss
         self.split = ""  # train, valid, … standing alone before a counter
         self.splits: dict[int, str] = {}  # what stood there before each pair, by the pair's index
@@ -155,6 +160,7 @@ class Phrase(Cursor):
         if not unit or not self._count(Span(unit[0].start, unit[-1].end), self.tokens[at], "counter"):
             return 0
         follow = at + 1 + len(unit)
+        self.after = True
         self._boundary()
         plural = [token.text for token in self.tokens[follow : follow + 3]] == ["(", "s", ")"]
         return follow + 3 if plural else follow
@@ -171,11 +177,11 @@ class Phrase(Cursor):
         return self.open["value"] > 0 and self.of_loss and not names.is_hyper(name)
 
     def _settle(self) -> None:
-        """Take back counters that count nothing: the first number of a line that gives no other (`After 3 epochs, stopping`)."""
+        """Take back counters that count nothing: the only number of a line (`No better after 3 epochs`, `0:  N`)."""
         reading = self.reading
         if reading.pairs or not self.tokens:
             return
-        if self.tokens[0].text.lower() == "after":
+        if self.after:
             reading.epochs, reading.steps = [], []
         reading.steps = [counter for counter in reading.steps if counter.name != "line start"]
 

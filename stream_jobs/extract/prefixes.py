@@ -28,7 +28,7 @@ _RANKS = (
 )
 _OTHERS = (
     ("glog", re.compile(r"[IWEF][0-9]{4}\s[0-9:.]{8,15}\s+[0-9]+\s[\w./<>-]+:[0-9]+\]\s*")),
-    ("tensorflow", re.compile(r"[IWEF]\s[\w./-]+\.(?:cc|cpp|cu|h):[0-9]+\]\s*")),  # its C++ side, behind a time stamp
+    ("tensorflow", re.compile(r"[IWEF]\s[\w./-]+\.(?:cc|cpp|cu|h):[0-9]+\]\s*")),  # its C++ side
     ("nemo", re.compile(rf"\[NeMo\s[DIWE]\s({STAMP})\s[\w./-]+:[0-9]+\]\s*")),
     ("time", re.compile(rf"\[?\s?({STAMP})\s?\]?(?=[\s|:,-]|$)(?:\s?[|,:](?=\s))?\s*(?:-\s+)?")),
     ("host", re.compile(r"\[?[\w.-]+\]?\s(?=\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T\s][0-9]{2}:)")),
@@ -43,7 +43,6 @@ _OTHERS = (
     ("bar", re.compile(r"\|\s(?=[A-Z]+\s+\|)")),
 )
 _NEEDS_MORE = {
-    "tensorflow",
     "position in brackets",
     "logger after a dash",
     "logger before a bar",

@@ -61,6 +61,8 @@ READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
 
 NONE = {
     "source position of a C++ log": "2020-01-02 08:08:00.322544: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1511] Adding visible gpu devices: 0",
+    "source position without a time": "I tensorflow/core/common_runtime/gpu/gpu_device.cc:885] Found device 0 with properties:",
+    "what points elsewhere": "Done, which is 0.5 better, and that was 0.25",
     "sizes of splits": "{'train': 40000, 'test': 12000}",
     "settings after dashes": "Embedding Size: 300 - Epochs: 100 - LR: 0.0001 - Distance Threshold: 1.0",
     "how many epochs there will be": "Epochs: 100",
@@ -89,7 +91,14 @@ def test_none(text: str, before: str) -> None:
     assert points[int(bool(before)) :] == [(2 + bool(before), "acc", 0.75, *behind)]
 
 
-@pytest.mark.parametrize("text", ["After 3 epochs, stopping", "2020-01-02 08:08:00.322544: I a/gpu_device.cc:1178] 0:   N"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "After 3 epochs, stopping",
+        "No improvement after 3 epochs, stopping",
+        "2020-01-02 08:08:00.322544: I a/gpu_device.cc:1178] 0:   N",
+    ],
+)
 def test_a_lone_counter_counts_nothing(text: str) -> None:
     assert triples(f"step 5, loss: 0.5\n{text}\nacc: 0.25")[1:] == [(3, "acc", 0.25, 5, None)]
 
