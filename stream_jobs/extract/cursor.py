@@ -40,7 +40,7 @@ class Cursor:
 
     def _is_valued(self, at: int) -> bool:
         """A number behind a bracket of words or a gap, with a bar or nothing behind it: `F-score (micro) 0.85`."""
-        if at >= len(self.tokens) or self.tokens[at].kind != NUM:
+        if at >= len(self.tokens) or (self.tokens[at].kind != NUM and numbers.word_value(self.tokens[at].text) is None):
             return False
         if at + 1 < len(self.tokens) and self.tokens[at + 1].text != "|":
             return False

@@ -17,7 +17,7 @@ class Rounds(Values):
             name = self._name(self.tokens[close].end)
             if name is not None and names.is_metric(self._string(name)):
                 return self._value(close + 1, name, "name value")
-            if name is not None and close + 2 < len(self.tokens):  # `| Time(s) 0.5 |`
+            if name is not None and close + 2 < len(self.tokens) and self.tokens[close + 1].kind == NUM:  # `| Time(s) 0.5 |`
                 number = self.tokens[close + 1]
                 self._add(name, Span(number.start, number.end), "name value in a list", number, sure=False)
                 self._after()

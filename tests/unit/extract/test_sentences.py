@@ -12,6 +12,14 @@ from tests.unit.extract.helpers import triples
 # (what is shown, text, points as line, name, value, step, epoch)
 READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
     (
+        "no number behind a unit",
+        "Step 4 | Speed (items/sec) nan | Loss 0.5",
+        [(1, "Speed (items/sec)", "NaN", 4, None), (1, "Loss", 0.5, 4, None)],
+    ),
+    ("unit of a size before a name", "GPU 14.25 GB loss 0.5", [(1, "loss", 0.5, None, None)]),
+    ("meter before a bar", "train | acc 0.5 (0.75): 100%|███| 5/5 [00:01<00:00, 5.0it/s]", [(1, "acc", 0.5, 5, None)]),
+    ("counter first, no comma", "After 3 epochs the acc is 0.25", [(1, "acc", 0.25, None, 3)]),
+    (
         "last pair before a bar",
         "loss 0.5 | acc 0.75: 100%|███| 8/8 [00:01<00:00, 8.0it/s]",
         [(1, "loss", 0.5, 8, None), (1, "acc", 0.75, 8, None)],
