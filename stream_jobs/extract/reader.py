@@ -22,6 +22,8 @@ def read(body: str) -> Reading:
     pairs.read(rest, reading)
     if _declares(reading, body):
         reading.pairs, reading.epochs = [], []
+    if reading.progress is not None and not reading.pairs:
+        reading.inner = None  # a row of a table that is not open, behind it a bar
     if in_objects:
         reading.source = "json" if '{"' in body else "dict"
     elif reading.progress is not None:

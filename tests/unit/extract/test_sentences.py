@@ -103,6 +103,7 @@ def test_none(text: str, before: str) -> None:
     "text",
     [
         "After 3 epochs, stopping",
+        "  0/499  9.5G  0.5  0.25  640: 100% 15/15 [00:12<00:00,  1.25it/s]",
         "No improvement after 3 epochs, stopping",
         "2020-01-02 08:08:00.322544: I a/gpu_device.cc:1178] 0:   N",
     ],
