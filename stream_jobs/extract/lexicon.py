@@ -81,7 +81,7 @@ NEVER = _words(
     shape dim hidden_size vocab_size num_params params parameters trainable_params non_trainable_params total_params
     num_layers layers heads samples consumed_samples consumed_tokens seen_tokens num_tokens total_weights total_time
     time_total patience min_delta stalled sen ppo_ep wpb bsz wandb_version duration started finished date timestamp
-    trained_tokens tokens_seen targets labels img_size image_size
+    hyp_len ref_len trained_tokens tokens_seen targets labels img_size image_size
     time_stamp timestamps uptime pad_token_id eos_token_id bos_token_id exit_code exitcode returncode code errno
     signal retry retries attempt n_updates allocated reserved max_allocated max_reserved memallocated
     maxmemallocated oom gb_free smpl skipped eta_seconds remaining_time elapsed_time_str total_flos num_classes classes

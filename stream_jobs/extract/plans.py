@@ -182,7 +182,7 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
     _lay(plan, inside, step.at if step else None, epoch.at if epoch else None, always, started, reading)
     if not reading.pairs:
         plan.dump = _opens_dump(text)
-        plan.list = -1 if _LIST_END.fullmatch(text) else int(LIST.fullmatch(text) is not None)
+        plan.list = -1 if _LIST_END.fullmatch(text) else int(_LIST.fullmatch(text) is not None)
 
 
 def _name(pair: Pair, text: str) -> str:
@@ -223,8 +223,9 @@ def _split_of(body: str, reading: Reading, epoch: Counter | None) -> str:
     return caffe[1] if caffe is not None else ""
 
 
-LIST = re.compile(r"\s*(?:\w+\s*=\s*|\"(?:log_history|history)\"\s*:\s*)?\[\s*")
-_LIST_END = re.compile(r"\s*\],?\s*")
+HISTORY = re.compile(r"\s*\"(?:log_history|history)\"\s*:\s*\[\s*")
+_LIST = re.compile(rf"\s*(?:\w+\s*=\s*)?\[\s*|{HISTORY.pattern}")
+_LIST_END = re.compile(r"[\s}]*\],?\s*")
 
 
 def _opens_dump(text: str) -> bool:

@@ -92,7 +92,7 @@ class Singles:
         time = times.parse(text[slice(*prefix.stamp)], self.options.zone_minutes) if prefix.stamp else None
         if context.trace and self.teller.trace(context, body, index, time):
             return None
-        if context.depth and not plans.LIST.fullmatch(body):
+        if context.depth and not plans.HISTORY.fullmatch(body):
             _dump(context, body)
             return None
         if not body or body.isspace() or self._box(context, body, index, time):

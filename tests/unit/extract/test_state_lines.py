@@ -211,6 +211,19 @@ def test_a_list_of_objects_over_several_lines_is_read_object_by_object() -> None
     ]
 
 
+def test_a_list_in_a_printed_configuration_opens_nothing() -> None:
+    text = """{
+  "betas": [
+    [
+      0.5
+    ]
+  ],
+  "val_loss": 0.5
+}
+step 20 loss: 0.25"""
+    assert triples(text) == [(9, "loss", 0.25, 20, None)]
+
+
 def test_the_log_of_a_printed_state_is_read() -> None:
     text = """{
   "best_metric": 0.5,
