@@ -99,6 +99,8 @@ def rows(found: Columns) -> list[dict[str, Any]]:
 def explained(error: ClickHouseError, settings: StoreSettings) -> TemporaryError | PermanentError:
     """A store's failure as a sentence that says what to do."""
     code = getattr(error, "code", None)
+    if code is None and "Read timed out" in str(error):  # urllib3's words: connected, and no answer within the time limit
+        return TemporaryError(f"ClickHouse at {settings.url} gave no answer in time: ask again, or for less")
     if code is None:
         return TemporaryError(f"no ClickHouse at {settings.url}: {_START}")
     if code in TOO_MUCH:

@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from cli import tail
 from cli.reader import open_reader
-from gateway.store import Columns
+from gateway.store import Columns, explained
+from runtime.settings import ReaderSettings, load
+from runtime.store import connect
 from tests.integration.gateway_support import Seeded, seeded
 from tests.seed import LogFile
 from tests.services.fixtures import Store
@@ -149,3 +152,10 @@ def test_without_a_store(environ: dict[str, str]) -> None:
         ended = run(environ | {"TRAINWIRE_CLICKHOUSE_URL": "http://127.0.0.1:1"}, *verb)
         assert ended.returncode == 75
         assert "trainwirectl up" in ended.stderr
+
+
+def test_a_store_that_answers_late_is_not_called_absent(store: Store) -> None:
+    settings = load(ReaderSettings, store.environ("viewer"))
+    with pytest.raises(ClickHouseError) as caught:
+        connect(settings, timeout=1, query_retries=0).query("SELECT sleep(3)")
+    assert "gave no answer in time" in str(explained(caught.value, settings))
