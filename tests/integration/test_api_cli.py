@@ -154,8 +154,8 @@ def test_without_a_store(environ: dict[str, str]) -> None:
         assert "trainwirectl up" in ended.stderr
 
 
-def test_a_store_that_answers_late_is_not_called_absent(store: Store) -> None:
-    settings = load(ReaderSettings, store.environ("viewer"))
+def test_a_store_that_answers_late_is_not_called_absent(environ: dict[str, str]) -> None:
+    settings = load(ReaderSettings, environ)
     with pytest.raises(ClickHouseError) as caught:
         connect(settings, timeout=1, query_retries=0).query("SELECT sleep(3)")
     assert "gave no answer in time" in str(explained(caught.value, settings))
