@@ -1,6 +1,6 @@
-"""Presence, once for real: limits of 15 s, a download of 40 s, two people, and a page that is closed before its tool is there.
+"""Presence, once for real: limits of 15 s, a download of 25 s, two people, and a page that is closed before its tool is there.
 
-The download outlives the limit and a sweep by far (40 > 15 + 0.5), with the page in the background all the while; five minutes
+The download outlives the limit and a sweep by far (25 > 15 + 0.5), with the page in the background all the while; five minutes
 against a limit of two are the same arithmetic with a fake clock (tests/unit/viewers/test_presence.py).
 """
 
@@ -17,7 +17,7 @@ from tests.browser.viewing import SHORT, load, state, wait
 from tests.services.viewing import Gateway, Tasks
 
 pytestmark = [pytest.mark.services, pytest.mark.browser, pytest.mark.timeout(600)]
-RATE, SECONDS = 10_000, 40  # bytes a second, and for how long
+RATE, SECONDS = 10_000, 25  # bytes a second, and for how long
 
 
 def kinds(gateway: Gateway) -> list[str]:
