@@ -36,12 +36,16 @@ class Prober:
     def _write(self) -> None:
         start = time.monotonic()
         with self._log.open("ab", buffering=0) as log:
-            while not self._stop.is_set():
-                line = f"probe {len(self._written)} value={time.time():.3f}\n".encode()
-                log.write(line)
+
+            def write(line: str) -> None:
+                log.write(line.encode() + b"\n")
                 self._written.append((log.tell(), time.monotonic()))
+
+            while not self._stop.is_set():
+                write(f"probe {len(self._written)} value={time.time():.3f}")
                 due = start + len(self._written) / LINES_PER_SECOND
                 self._stop.wait(max(0.0, due - time.monotonic()))
+            write(f'{{"tw":"end","t":{time.time_ns() // 1_000_000},"status":"succeeded"}}')  # or it would run for ever
 
     def _look(self) -> None:
         sql = "SELECT max(end) AS end FROM lines WHERE task_id = {task:String}"

@@ -18,7 +18,7 @@ from runtime import logs, signals
 from runtime.errors import EXIT_OK, EXIT_SETTING, EXIT_TEMPORARY, PermanentError, SettingError
 from runtime.health import HealthServer
 from runtime.metrics import Metrics
-from runtime.settings import load
+from runtime.settings import load, reference
 
 CLOSE = 2.0  # s for the producer to end its thread; everything that matters was acknowledged before
 STUCK = 30.0  # s without a step after which the loop is not healthy: a step takes milliseconds
@@ -45,7 +45,10 @@ class Until:
 
 def parse(arguments: list[str]) -> Until:
     parser = argparse.ArgumentParser(
-        prog="trainwire-shipper", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="trainwire-shipper",
+        description=DESCRIPTION,
+        epilog=f"{EPILOG}\n{reference(Settings)}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--until-exit",

@@ -37,6 +37,8 @@ def test_a_program_tells_its_use_and_refuses_an_unknown_option(program: list[str
     asked = subprocess.run([*program, "--help"], env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert (asked.returncode, asked.stderr) == (0, "")
     assert "usage" in asked.stdout.lower()
+    if program[-1].endswith(("-shipper", "-worker", "-gateway")):
+        assert asked.stdout.count("| `TRAINWIRE_") > 10  # what it takes from the environment
     wrong = subprocess.run([*program, "--no-such-option"], env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert wrong.returncode == 2
     assert "usage" in wrong.stderr.lower()
