@@ -70,11 +70,28 @@ BITS += [
 SECONDS, SECONDS_PER_CHARACTER = 0.5, 40e-6  # far above what any line costs on a busy machine, far below a quadratic one
 
 
+def shown(text: str) -> str:
+    """What a terminal prints of a text, character by character (ECMA-48: escape, then [ and a sequence, or one final byte)."""
+    state, printed = "", []
+    for char in text:
+        if char == "\x1b":
+            state = "escape"  # whatever was open is given up
+        elif char < " " and char != "\t":
+            continue
+        elif state == "escape":
+            state = "sequence" if char == "[" else state if char <= "/" else ""
+        elif state == "sequence":
+            state = "" if "@" <= char <= "~" else state
+        else:
+            printed.append(char)
+    return "".join(printed)
+
+
 def said(text: str, value: float) -> bool:
-    """The line prints this value, with or without thousands commas, signs aside."""
+    """The line prints this value, with or without thousands commas, signs aside: on a terminal, or with its colours taken out."""
     found: set[float] = set()
-    text = COLOURS.sub("", text)
-    for number in PRINTED.findall(text):
+    readings = {shown(text), COLOURS.sub("", text)}
+    for number in (number for reading in readings for number in PRINTED.findall(reading)):
         for form in {number.replace(",", ""), *number.split(",")}:
             if form.lstrip(".")[:1].isdigit():  # of `1,e5` only the 1
                 found.add(float(form))
