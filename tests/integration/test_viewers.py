@@ -204,7 +204,7 @@ def test_b72_a_tool_that_takes_too_much_memory_ends_alone_and_says_so(
 def test_b30_a_slow_download_keeps_its_viewer_and_silence_after_it_does_not(
     store: Store, database: str, tasks: Tasks, tmp_path: Path
 ) -> None:
-    """Once for real: with limits of 8 s, a download of 20 s and no page at all."""
+    """Once for real: with limits of 8 s, a download of 14 s and no page at all."""
     tasks.add("run-1", {"loss": [(0, 1.0)]})
     with stub_tools(tmp_path / "tools") as tools:
         limits = {"viewer_offline_seconds": "8", "viewer_idle_seconds": "8", "viewer_warn_seconds": "2"}
@@ -212,8 +212,8 @@ def test_b30_a_slow_download_keeps_its_viewer_and_silence_after_it_does_not(
     try:
         id = gateway.ask("run-1", "stub").json()["viewer"]["id"]
         gateway.until("ready", id)
-        answer = httpx.get(f"{gateway.url}/view/run-1/stub/app/stream?bytes=200000&rate=10000", timeout=60)
-        assert len(answer.content) == 200_000
+        answer = httpx.get(f"{gateway.url}/view/run-1/stub/app/stream?bytes=140000&rate=10000", timeout=60)
+        assert len(answer.content) == 140_000
         assert gateway.viewers()[0]["state"] == "ready"
         (tool,) = gateway.tools()
         started = process_started(tool)
