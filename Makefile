@@ -101,6 +101,7 @@ GROUPS := demo test grafana lint build
 .PHONY: docs
 docs: .venv/.ready ## write the generated pages of docs/
 	@$(BIN)/trainwirectl settings > docs/settings.md
+	@$(BIN)/trainwirectl metrics > docs/metrics.md
 	@$(BIN)/trainwirectl migrate reference > docs/sql.md
 
 .PHONY: clean

@@ -25,6 +25,7 @@ VERBS = {
     "dead-letters": ("cli.dead_letters", "Messages that were put aside: list, show, replay."),
     "replay": ("cli.replay", "Extract a task's stored lines again, with today's rules."),
     "settings": ("cli.settings", "Print every setting with its unit, default and reason."),
+    "metrics": ("cli.metrics", "Print every metric that the programs serve."),
     "dashboards": ("cli.dashboards", "Grafana's dashboards and alert rules: build, check, push."),
     "verify": ("cli.verify", "Is everything of a task stored, byte by byte?"),
     "parse": ("cli.parse", "Extract the points of a file, without any service."),
