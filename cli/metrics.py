@@ -11,8 +11,8 @@ def document() -> str:
     """The Markdown page of all programs' metrics."""
     parts = [
         "# Metrics\n",
-        "Written by `make docs` from the list that the programs count by. Shipper and worker serve them at `/metrics` of the address",
-        "that their `_HEALTH` setting gives, the gateway at its own.",
+        "From the list that the programs count by, written by `make docs`. Shipper and worker serve them at `/metrics` of the",
+        "address that their `_HEALTH` setting gives, the gateway at its own.",
     ]
     for program, metrics in PROGRAMS.items():
         parts.append(f"\n## trainwire-{program}\n\n| name | kind | labels | meaning |\n|---|---|---|---|")
