@@ -97,7 +97,7 @@ def said(text: str, value: float) -> bool:
                 found.add(float(form))
     if abs(value) in found:
         return True
-    return not math.isfinite(value) and WORDS.search(text) is not None
+    return not math.isfinite(value) and any(WORDS.search(reading) for reading in readings)
 
 
 def mutate(rng: random.Random, text: str, others: list[str]) -> str:
