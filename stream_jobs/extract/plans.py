@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stream_jobs.extract import bars, forms, happenings, lexicon, names, numbers, tables
+from stream_jobs.extract import bars, dumps, forms, happenings, lexicon, names, numbers, tables
 from stream_jobs.extract.forms import Plan, Take
 from stream_jobs.extract.reader import read
 from stream_jobs.extract.reading import Counter, Pair, Reading, Span
@@ -151,6 +151,9 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
     if not reading.pairs and plan.happening == "early_stop":  # `Epoch 00008: early stopping`, below `Epoch 9/10`
         step = epoch = None
         reading.epochs = []
+    rates = all(names.is_learning_rate(_name(pair, text)) for pair in reading.pairs if pair.sure)
+    if step in reading.steps and step.total is None and names.plain(step.name) in lexicon.WITHIN_EPOCH and not epoch and rates:
+        step = None  # `lr=0.0003 batch=256`: a size
     plan.evidence = step is not None or epoch is not None
     plan.headed = bool(reading.epochs) and not in_object
     plan.source, plan.unparsed = reading.source, reading.unparsed
@@ -159,7 +162,7 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
     started: list[tuple[str, Span | float]] = []
     sure = any(pair.sure for pair in reading.pairs)
     counted = bool(reading.epochs) or any(counter.rank < len(lexicon.STEPS) for counter in reading.steps)  # in words
-    setting = not plan.evidence and all(names.is_learning_rate(_name(pair, text)) for pair in reading.pairs if pair.sure)
+    setting = not plan.evidence and rates
     for pair in reading.pairs:
         if setting and (in_object or pair.sure):  # only a learning rate: a setting, unless training goes on in free text
             if not in_object:
@@ -181,8 +184,7 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
             started.append((named, pair.value))
     _lay(plan, inside, step.at if step else None, epoch.at if epoch else None, always, started, reading)
     if not reading.pairs:
-        plan.dump = _opens_dump(text)
-        plan.list = -1 if _LIST_END.fullmatch(text) else int(_LIST.fullmatch(text) is not None)
+        plan.dump, plan.list = dumps.opens(text), dumps.list_edge(text)
 
 
 def _name(pair: Pair, text: str) -> str:
@@ -221,16 +223,6 @@ def _split_of(body: str, reading: Reading, epoch: Counter | None) -> str:
             return words[0]
     caffe = _CAFFE.match(body)
     return caffe[1] if caffe is not None else ""
-
-
-HISTORY = re.compile(r"\s*\"(?:log_history|history)\"\s*:\s*\[\s*")
-_LIST = re.compile(rf"\s*(?:\w+\s*=\s*)?\[\s*|{HISTORY.pattern}")
-_LIST_END = re.compile(r"[\s}]*\],?\s*")
-
-
-def _opens_dump(text: str) -> bool:
-    body = text.strip()
-    return body.endswith(("(", "{")) or (body.startswith("(") and body.count("(") > body.count(")"))
 
 
 def _lay(

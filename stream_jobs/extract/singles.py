@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas.patterns import sifted, usable
-from stream_jobs.extract import forms, names, numbers, plans, prefixes, records, tables, taught, times, wrapped
+from stream_jobs.extract import dumps, forms, names, numbers, plans, prefixes, records, tables, taught, times, wrapped
 from stream_jobs.extract.cleaning import clean
 from stream_jobs.extract.columns import Gatherer
 from stream_jobs.extract.forms import Line, Plan
@@ -92,7 +92,7 @@ class Singles:
         time = times.parse(text[slice(*prefix.stamp)], self.options.zone_minutes) if prefix.stamp else None
         if context.trace and self.teller.trace(context, body, index, time):
             return None
-        if context.depth and not plans.HISTORY.fullmatch(body):
+        if context.depth and not dumps.HISTORY.fullmatch(body):
             _dump(context, body)
             return None
         if not body or body.isspace() or self._box(context, body, index, time):

@@ -68,7 +68,15 @@ def test_a_printed_model_is_none() -> None:
     assert triples(text) == [(6, "loss", 0.5, 1, None)]
 
 
-@pytest.mark.parametrize("text", ["Learning rate: 0.001", '{"lr": 0.1, "batch_size": 32, "model": "x"}', "lr=0.001 wd=0.0005"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Learning rate: 0.001",
+        '{"lr": 0.1, "batch_size": 32, "model": "x"}',
+        "lr=0.001 wd=0.0005",
+        "config: lr=0.0003 batch=256 warmup=100",
+    ],
+)
 def test_a_learning_rate_before_training_is_a_setting(text: str) -> None:
     assert triples(text) == []
 
