@@ -5,7 +5,9 @@ at every interval, and a buffer that is full loses its oldest records, which an 
 
 Signal handlers may run in the middle of any call of the main thread, so that the usual path takes no lock at all: a deque's
 `append` and `popleft` are atomic, and flushing is a request to the writing thread through `SimpleQueue`, which may be entered
-again. The count of bytes is therefore off by a record now and then when several threads log; it is set right when all is written.
+again. What is held is counted by three sums, each changed by one kind of thread: of one count that both changed, a change as
+large as the buffer could be lost, and then the newest records were dropped. When several threads log, the first sum is off by
+a record now and then; it is set right when all is written.
 """
 
 from __future__ import annotations
@@ -56,8 +58,10 @@ class Writer:
         self._chain = self._new_chain()
         self._writing = threading.Lock()  # of the chain: never waited for
         self._lines: Deque[bytes] = deque()
-        self._size = 0
-        self._wake_size = self._buffer_bytes // _WAKE_SHARE
+        self._put_bytes = 0  # of all lines ever put: changed by the threads that log
+        self._dropped_bytes = 0  # of those dropped again: by the same, seldom by the writer
+        self._taken_bytes = 0  # of those in the writer's hands or written: by who holds `_writing`
+        self._wake_at = self._buffer_bytes // _WAKE_SHARE  # of `_put_bytes`
         self._lock = threading.RLock()  # of the rare things: starting the thread, counting what is dropped
         self._dropped = 0
         self.dropped_total = 0
@@ -79,8 +83,8 @@ class Writer:
         """Takes one whole line. Never waits, never raises for a disk's sake."""
         data = line.encode("utf-8", "replace")  # half of a surrogate pair has no UTF-8: "?"
         self._lines.append(data)
-        self._size += len(data)
-        if self._size > self._wake_size:
+        self._put_bytes += len(data)
+        if self._put_bytes > self._wake_at:
             self._crowded()
         if self._thread is None:
             self._start()
@@ -173,15 +177,18 @@ class Writer:
             chain.settle_last()
             return
         lines: Deque[bytes] = deque()
-        self._size = 0
-        self._wake_size = self._buffer_bytes // _WAKE_SHARE
         with contextlib.suppress(IndexError):  # emptied by `_crowded` meanwhile
             for _ in range(len(self._lines)):
                 lines.append(self._lines.popleft())
+        self._taken_bytes += sum(map(len, lines))
+        if not self._lines:
+            self._taken_bytes = self._put_bytes - self._dropped_bytes
+        self._wake_at = self._taken_bytes + self._dropped_bytes + self._buffer_bytes // _WAKE_SHARE
         try:
             if (lines or self._last or chain.unfinished or chain.path is None) and chain.ready() and self._tell_dropped():
                 chain.take(lines)
-                if self._last is not None and not lines and not self._lines:  # it may have come while we hung in the disk
+                # the end, and what was dropped before it, may have come while we hung in the disk
+                if self._last is not None and not lines and not self._lines and self._tell_dropped():
                     chain.seal(self._last)
         finally:
             if chain.lost:
@@ -194,23 +201,34 @@ class Writer:
 
     def _crowded(self) -> None:
         """Wakes the writer, and drops the oldest records beyond the bound."""
-        if self._size <= self._buffer_bytes:
-            self._wake_size = self._buffer_bytes  # wake once; the next stop is the bound
+        if self._held <= self._buffer_bytes:
+            self._wake_at = self._bound  # wake once; the next stop is the bound
             done = threading.Lock()
             done.acquire()
             self._requests.put((done, False, None))
             return
         with contextlib.suppress(IndexError):  # emptied by the writer meanwhile
-            while self._size > self._buffer_bytes:
-                self._size -= len(self._lines.popleft())
+            while self._held > self._buffer_bytes:
+                self._dropped_bytes += len(self._lines.popleft())
                 self._count_dropped(1)
+        self._wake_at = self._bound
 
     def _put_back(self, lines: Deque[bytes]) -> None:
         self._lines.extendleft(reversed(lines))
-        self._size += sum(map(len, lines))
-        self._wake_size = self._buffer_bytes  # the writer knows already
-        if self._size > self._buffer_bytes:
+        self._taken_bytes -= sum(map(len, lines))
+        self._wake_at = self._bound  # the writer knows already
+        if self._held > self._buffer_bytes:
             self._crowded()
+
+    @property
+    def _held(self) -> int:
+        """Bytes in the buffer."""
+        return self._put_bytes - self._taken_bytes - self._dropped_bytes
+
+    @property
+    def _bound(self) -> int:
+        """The sum of all that was put at which the buffer is full."""
+        return self._taken_bytes + self._dropped_bytes + self._buffer_bytes
 
     def _count_dropped(self, count: int) -> None:
         with self._lock:

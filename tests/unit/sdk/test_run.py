@@ -322,6 +322,8 @@ def test_a_disk_that_hangs_holds_nothing_up(
     began = [record for record in records if record["tw"] == "status" and record["status"] == "running"]
     assert len(written) + len(began) == 5000 + 1 - run.dropped  # the oldest to be dropped is the word that it runs
     assert written[-1] == 4999
+    assert [record["status"] for record in records if record["tw"] == "status"][-1] == "succeeded"
+    assert sum(record["fields"]["records"] for record in records if record.get("kind") == "dropped") == run.dropped
 
 
 def test_closing_every_descriptor_does_not_put_records_into_the_trainings_files(run: trainwire.Run, tmp_path: Path) -> None:
