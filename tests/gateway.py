@@ -31,7 +31,7 @@ def running_gateway(environ: Mapping[str, str], log: Path) -> Iterator[str]:
         finally:
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(20)
+                process.wait(60)
             finally:
                 process.kill()
                 process.wait()

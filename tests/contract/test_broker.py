@@ -10,6 +10,8 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import MessageSizeTooLargeError, RecordListTooLargeError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
+from tests.services.members import member
+
 pytestmark = pytest.mark.services
 LIMIT = 2 << 20  # bytes: the topic's limit in the event contract
 
@@ -23,7 +25,7 @@ def producer(broker: str) -> Iterator[KafkaProducer]:
     made.close(timeout=5)
 
 
-def read(broker: str, topic: str, count: int, seconds: float = 30, **options: object) -> list[object]:
+def read(broker: str, topic: str, count: int, seconds: float = 60, **options: object) -> list[object]:
     consumer = KafkaConsumer(topic, bootstrap_servers=broker, auto_offset_reset="earliest", group_id=None, **options)
     found: list[object] = []
     deadline = time.monotonic() + seconds
@@ -38,7 +40,7 @@ def test_bytes_key_headers_and_order_come_back(broker: str, topic: str, producer
     sent = [(b"task-1", bytes([i]) * 10 + b"\x00\xff\n", [("ce_id", b"f:%d" % i), ("empty", b"")]) for i in range(100)]
     for key, value, headers in sent:
         producer.send(topic, value=value, key=key, headers=headers)
-    producer.flush(timeout=20)
+    producer.flush(timeout=60)
     found = read(broker, topic, 100)
     assert [(r.key, r.value, r.headers) for r in found] == sent  # type: ignore[attr-defined]
     assert [r.offset for r in found] == list(range(100))  # type: ignore[attr-defined]
@@ -90,21 +92,15 @@ def test_a_group_starts_at_once_and_keeps_its_offset(broker: str, topic: str, pr
     """`group.initial.rebalance.delay.ms=0`: a group of one waits for nobody."""
     for i in range(10):
         producer.send(topic, b"%d" % i)
-    producer.flush(timeout=20)
+    producer.flush(timeout=60)
     group = f"group-{uuid.uuid4().hex}"
     partition = TopicPartition(topic, 0)
 
     def consume(count: int) -> list[bytes]:
-        consumer = KafkaConsumer(
-            topic,
-            bootstrap_servers=broker,
-            group_id=group,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            max_poll_records=count,
-        )
+        options = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "max_poll_records": count}
+        consumer = member(broker, group, topic, **options)
         values: list[bytes] = []
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not values and time.monotonic() < deadline:
             values = [r.value for r in consumer.poll(timeout_ms=500).get(partition, [])]
         consumer.commit()

@@ -56,7 +56,7 @@ class Raw:
 
     def __init__(self, store: Store, login: tuple[str, str] | None) -> None:
         url = urllib.parse.urlsplit(store.url)
-        self.connection = http.client.HTTPConnection(str(url.hostname), url.port, timeout=30)
+        self.connection = http.client.HTTPConnection(str(url.hostname), url.port, timeout=60)
         self.headers = {} if login is None else {"Authorization": "Basic " + base64.b64encode(":".join(login).encode()).decode()}
 
     def __call__(self, body: bytes = b"", method: str = "POST", headers: dict[str, str] | None = None, **arguments: str) -> Any:
@@ -507,7 +507,7 @@ def test_a_session_serves_one_query_at_a_time(connect: Connect, store: Store) ->
 
     thread = threading.Thread(target=hold)
     thread.start()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while second(b"SELECT 1", session_id="locked") == b"1\n" and time.monotonic() < deadline:
         time.sleep(0.02)
     assert second.answer.headers["X-ClickHouse-Exception-Code"] == "373"
@@ -519,7 +519,7 @@ def test_sessions_end_and_can_be_asked_for(raw: Raw) -> None:
     assert raw.answer.headers["X-ClickHouse-Exception-Code"] == "372"
     raw(b"CREATE TEMPORARY TABLE t (a UInt8)", session_id="new", session_timeout="1")
     assert raw.status == 200
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while raw.status == 200 and time.monotonic() < deadline:
         time.sleep(2.5)  # each query prolongs it: wait for longer than its time
         raw(b"SELECT count() FROM t", session_id="new", session_timeout="1")
@@ -651,7 +651,7 @@ def test_small_answers_come_in_one_packet(store: Store) -> None:
     url = urllib.parse.urlsplit(store.url)
     token = base64.b64encode(":".join(store.writer).encode()).decode()
     head = f"POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {token}\r\nContent-Length: 8\r\n\r\n"
-    with socket.create_connection((str(url.hostname), url.port), timeout=10) as connection:
+    with socket.create_connection((str(url.hostname), url.port), timeout=60) as connection:
         for _ in range(3):
             connection.sendall(head.encode() + b"SELECT 1")
             assert connection.recv(65536).endswith(b"\r\n\r\n1\n")

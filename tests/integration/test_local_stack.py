@@ -198,7 +198,7 @@ def test_down_stops_what_another_terminal_holds(data: Path) -> None:
     stack = Stack(data)
     assert wait_for(lambda: all(service.running and service.healthy for service in Stack(data).services))
     assert ctl("down", "--data", str(data)).returncode == 0
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "stopped from elsewhere" in said
     assert stack.data == data
@@ -210,7 +210,7 @@ def test_a_service_that_ends_by_itself_ends_the_foreground(data: Path) -> None:
     )
     assert wait_for(lambda: all(service.running and service.healthy for service in Stack(data).services))
     Stack(data).store.kill()
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "clickhouse ended by itself" in said
     assert processes_of(data) == []

@@ -104,7 +104,7 @@ def test_the_broker_comes_later_than_the_shipper(
         topic.until(lambda seen: bytes_of(seen) == (tmp_path / "a.log").stat().st_size, 60)
         assert get(f"http://{health}/readyz") == b"ok\n"
         write(tmp_path / "a.log", '{"tw":"end","t":1,"status":"succeeded"}\n')
-        assert shipper.wait(30) == 0, "the end record ends it"
+        assert shipper.wait(60) == 0, "the end record ends it"
         topic.until(lambda seen: any(isinstance(event, FileEnd) for event in seen))
         topic.close()
     finally:
@@ -125,7 +125,7 @@ def test_a_message_that_the_broker_refuses_stops_no_other_file(
     topic.until(lambda seen: bytes_of(seen) == len(numbered(1, 10)))
     topic.close()
     shipper.terminate()
-    assert shipper.wait(30) == 75, "not everything was acknowledged"
+    assert shipper.wait(60) == 75, "not everything was acknowledged"
     assert shipper.stderr is not None
     said = shipper.stderr.read()
     assert "max.message.bytes" in said
@@ -145,7 +145,7 @@ def test_an_end_marker_ends_it_even_if_the_broker_is_away(
     assert shipper.poll() is None
     began = time.monotonic()
     (tmp_path / "done").touch()
-    assert shipper.wait(30) == 0, "the pod must not fail for it"
+    assert shipper.wait(60) == 0, "the pod must not fail for it"
     assert time.monotonic() - began < 15
     assert shipper.stderr is not None
     assert "not acknowledged" in shipper.stderr.read()

@@ -29,7 +29,7 @@ class Topic:
         )
         self.log: list[tuple[int, Event]] = []  # (broker's time stamp, event)
 
-    def until(self, enough: Callable[[list[Event]], bool], seconds: float = 30) -> list[Event]:
+    def until(self, enough: Callable[[list[Event]], bool], seconds: float = 60) -> list[Event]:
         deadline = time.monotonic() + seconds
         while True:
             for records in self._consumer.poll(timeout_ms=100).values():
@@ -108,7 +108,7 @@ def test_lines_heartbeats_kill_and_sigterm(program: Program, events: Topic, tmp_
     size = log.stat().st_size
     events.until(lambda seen: bytes_of(seen) == size - len("half"))
     shipper.send_signal(signal.SIGTERM)
-    assert shipper.wait(20) == 0
+    assert shipper.wait(60) == 0
     seen = events.until(lambda seen: any(isinstance(e, FileEnd) for e in seen))
     deltas = [e for e in seen if isinstance(e, Delta)]
     assert list(stored(deltas).values()) == [log.read_bytes()]
@@ -125,7 +125,7 @@ def test_until_the_training_process_has_ended(program: Program, events: Topic, t
         training = subprocess.Popen([sys.executable, "-c", script], stdout=out)
         shipper = program.start(f"--until-exit={training.pid}")
         training.wait()
-    assert shipper.wait(30) == 0
+    assert shipper.wait(60) == 0
     seen = events.until(lambda seen: any(isinstance(e, FileEnd) for e in seen))
     assert list(stored([e for e in seen if isinstance(e, Delta)]).values()) == [b"a\nfinal score=0.1"]
     assert [e.reason for e in seen if isinstance(e, FileEnd)] == ["container-ended"]
@@ -143,12 +143,12 @@ def test_health_and_a_port_in_use(program: Program, events: Topic, tmp_path: pat
     events.until(lambda seen: bytes_of(seen) == 2)
     for path in ("/healthz", "/readyz"):
         assert get(f"http://{address}{path}") == b"ok\n"
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while b"trainwire_shipper_lines_total 1.0" not in get(f"http://{address}/metrics"):
         assert time.monotonic() < deadline, "the acknowledged line was never counted"
         time.sleep(0.05)
     second = program.start(SHIPPER_HEALTH=address)
-    assert second.wait(20) == 2
+    assert second.wait(60) == 2
     assert second.stderr is not None
     assert "choose another port" in second.stderr.read()
 

@@ -71,7 +71,7 @@ def test_password_and_tls(secure: tuple[Stack, int, pathlib.Path], tmp_path: pat
                 time.sleep(15)
                 assert shipper.poll() is None, "it keeps trying"
                 shipper.terminate()
-                assert shipper.wait(30) == 75
+                assert shipper.wait(60) == 75
                 assert shipper.stderr is not None
                 said = shipper.stderr.read()
                 assert says in said, said

@@ -37,7 +37,7 @@ def gateway(store: Store, database: str, tasks: Tasks, tmp_path: Path) -> Iterat
 def scalars(gateway: Gateway, viewer: dict[str, Any], run: str, tag: str) -> dict[int, float]:
     """A curve as TensorBoard itself tells it: value by step."""
     answer = httpx.get(
-        f"{gateway.url}{viewer['address']}app/data/plugin/scalars/scalars", params={"run": run, "tag": tag}, timeout=30
+        f"{gateway.url}{viewer['address']}app/data/plugin/scalars/scalars", params={"run": run, "tag": tag}, timeout=60
     )
     return {int(step): value for _, step, value in answer.json()} if answer.status_code == 200 else {}
 
@@ -67,7 +67,7 @@ def test_a_task_without_event_files_is_shown_by_tensorboard_and_followed(gateway
     until(lambda: scalars(gateway, viewer, "attempt-1/rank-0", "loss"), pytest.approx(loss, rel=1e-6))
     assert scalars(gateway, viewer, "attempt-1/rank-1", "loss") == {step: 0.25 for step in range(50)}
     assert scalars(gateway, viewer, "attempt-1/rank-0", "acc/top1") == {0: 0.5, 1: 0.75}
-    text = httpx.get(f"{gateway.url}{viewer['address']}app/data/plugin/text/tags", timeout=30).json()
+    text = httpx.get(f"{gateway.url}{viewer['address']}app/data/plugin/text/tags", timeout=60).json()
     assert text["attempt-1/rank-0"] == ["parameters"]
     # what is new comes while it is open, in old runs and in new ones
     tasks.add("run-1", {"loss": [(step, 2.0) for step in range(100, 120)]})
@@ -75,7 +75,7 @@ def test_a_task_without_event_files_is_shown_by_tensorboard_and_followed(gateway
     until(lambda: len(scalars(gateway, viewer, "attempt-1/rank-0", "loss")), 120)
     until(lambda: scalars(gateway, viewer, "attempt-2/rank-0", "loss"), {0: 9.0})
     print([(step["step"], step["after"]) for step in viewer["steps"]], viewer["ready_after"])
-    stopped = httpx.delete(f"{gateway.url}/api/v1/viewers/{viewer['id']}", timeout=30)
+    stopped = httpx.delete(f"{gateway.url}/api/v1/viewers/{viewer['id']}", timeout=60)
     assert stopped.status_code == 204
     assert gateway.tools() == []
     assert not any((gateway.folder / "state" / "viewers").glob("v-*"))
@@ -96,7 +96,7 @@ def test_b31_parallel_first_requests_make_one_viewer_for_each_task(gateway: Gate
         gateway.until("ready", id)
     assert len(gateway.tools()) == 20
     for answer in answers:
-        assert httpx.get(f"{gateway.url}{answer.json()['address']}app/ready", timeout=30).text == "ready"
+        assert httpx.get(f"{gateway.url}{answer.json()['address']}app/ready", timeout=60).text == "ready"
     assert sum(event["kind"] == "viewer_created" for event in gateway.events()) == 20
 
 
@@ -189,12 +189,12 @@ def test_b72_a_tool_that_takes_too_much_memory_ends_alone_and_says_so(
         ids = [gateway.ask(task, "stub").json()["viewer"]["id"] for task in ("run-1", "run-2")]
         for id in ids:
             gateway.until("ready", id)
-        assert httpx.get(f"{gateway.url}/view/run-1/stub/app/eat?mib=300", timeout=30).status_code in (200, 502)
+        assert httpx.get(f"{gateway.url}/view/run-1/stub/app/eat?mib=300", timeout=60).status_code in (200, 502)
         failed = gateway.until("failed", ids[0])
         assert "choose fewer" in failed["step"]
         time.sleep(3)
         assert len(gateway.tools()) == 1, "not started again by itself, and the other lives"
-        assert httpx.get(f"{gateway.url}/view/run-2/stub/app/ready", timeout=30).text == "ready"
+        assert httpx.get(f"{gateway.url}/view/run-2/stub/app/ready", timeout=60).text == "ready"
         assert gateway.ask("run-1", "stub").status_code == 202
         gateway.until("ready", ids[0])
     finally:
@@ -348,7 +348,7 @@ def test_a_second_tool_is_fed_from_the_same_rows_and_followed(gateway: Gateway, 
     url = f"{gateway.url}{viewer['address']}app/task.json"
 
     def rows(sql: str) -> list[list[Any]]:
-        found: list[list[Any]] = httpx.get(url, params={"sql": sql}, timeout=30).json()["rows"]
+        found: list[list[Any]] = httpx.get(url, params={"sql": sql}, timeout=60).json()["rows"]
         return found
 
     assert rows("select count(*), sum(value) from points where name = 'loss'") == [[50, sum(step / 4 for step in range(50))]]
@@ -357,7 +357,7 @@ def test_a_second_tool_is_fed_from_the_same_rows_and_followed(gateway: Gateway, 
     until(lambda: rows("select rank, step, value from points where rank = 1"), [[1, 50, 1.0]])
     tasks.replay("run:1", {"loss": [(step, 2.0) for step in range(50)]}, revision=2 << 32)
     until(lambda: rows("select count(*), min(value), max(value) from points where rank = 0"), [[50, 2.0, 2.0]])
-    page = httpx.get(f"{gateway.url}{viewer['address']}app/", timeout=30)
+    page = httpx.get(f"{gateway.url}{viewer['address']}app/", timeout=60)
     assert page.status_code == 200
     assert f"{viewer['address']}app/~" in page.text, "its links stay below its prefix"
 

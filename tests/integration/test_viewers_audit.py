@@ -59,12 +59,12 @@ def test_views_say_who_looked_and_what_it_cost(store: Store, database: str, tmp_
         assert httpx.post(presence, json=word, headers=device, timeout=60).status_code == 204
         time.sleep(2)
         assert httpx.post(presence, json={**word, "closing": True}, headers=device, timeout=60).status_code == 204
-        assert httpx.delete(f"{gateway.url}/api/v1/viewers/{id}", timeout=30).status_code == 204
+        assert httpx.delete(f"{gateway.url}/api/v1/viewers/{id}", timeout=60).status_code == 204
         gateway.kill()  # nothing that was said is lost with it
         gateway.start()
         id = gateway.ask("run-1", "stub").json()["viewer"]["id"]
         gateway.until("ready", id)
-        assert httpx.delete(f"{gateway.url}/api/v1/viewers/{id}", timeout=30).status_code == 204
+        assert httpx.delete(f"{gateway.url}/api/v1/viewers/{id}", timeout=60).status_code == 204
     finally:
         gateway.end()
     recorded = [event["fields"] for event in gateway.events() if event["kind"] == "viewer_released"]

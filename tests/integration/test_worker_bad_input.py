@@ -250,7 +250,7 @@ def test_a_store_that_is_away_is_waited_for_and_the_wait_can_be_ended(desk: Desk
 
     thread = threading.Thread(target=ask)
     thread.start()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while metrics.value("worker_store_failures_total", reason="connection") < 3 and time.monotonic() < deadline:
         time.sleep(0.05)
     assert sink.trouble

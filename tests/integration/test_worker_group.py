@@ -13,6 +13,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.consumer import consumer as aiokafka_consumer
 from aiokafka.protocol.commit import OffsetFetchRequest, OffsetFetchResponse_v3
 from kafka import KafkaConsumer
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 
@@ -20,28 +21,32 @@ from stream_jobs.coordinator import Coordinator
 from stream_jobs.group import Group
 from tests.integration.test_worker_process import Line, line
 from tests.integration.worker_support import desk, still
+from tests.services.members import member
 
 __all__ = ["desk", "line", "still"]
 pytestmark = pytest.mark.services
 
 
-def test_a_group_that_another_kind_of_program_uses_ends_the_worker_with_a_sentence(line: Line) -> None:
+def joined(line: Line, assignor: type[AbstractPartitionAssignor], **options: Any) -> KafkaConsumer:
+    """A member of the worker's group that holds the topic's partitions."""
     group = line.environ["TRAINWIRE_WORKER_GROUP"]
-    other = KafkaConsumer(
-        line.topic,
-        bootstrap_servers=line.bootstrap,
-        group_id=group,
-        partition_assignment_strategy=[RangePartitionAssignor],  # the worker knows round robin alone
-    )
+    consumer = member(line.bootstrap, group, line.topic, partition_assignment_strategy=[assignor], **options)
     deadline = time.monotonic() + 60
-    while not other.assignment():
-        other.poll(200)
-        assert time.monotonic() < deadline
+    while not consumer.assignment():
+        consumer.poll(200)
+        assert time.monotonic() < deadline, "no partition was given out"
+    return consumer
+
+
+def test_a_group_that_another_kind_of_program_uses_ends_the_worker_with_a_sentence(line: Line) -> None:
+    # The worker knows round robin alone.
+    other = joined(line, RangePartitionAssignor)
     try:
         worker = line.worker()
+        deadline = time.monotonic() + 120
         while worker.process.poll() is None:
             other.poll(200)
-            assert time.monotonic() < deadline + 60, worker.log.read_text()[-3000:]
+            assert time.monotonic() < deadline, worker.log.read_text()[-3000:]
         assert worker.process.returncode == 75
         assert "InconsistentGroupProtocolError" in worker.says("TRAINWIRE_WORKER_GROUP")
     finally:
@@ -49,24 +54,14 @@ def test_a_group_that_another_kind_of_program_uses_ends_the_worker_with_a_senten
 
 
 def test_a_rebalance_that_does_not_end_ends_the_worker(line: Line) -> None:
-    member = KafkaConsumer(
-        line.topic,
-        bootstrap_servers=line.bootstrap,
-        group_id=line.environ["TRAINWIRE_WORKER_GROUP"],
-        partition_assignment_strategy=[RoundRobinPartitionAssignor],
-        max_poll_interval_ms=600_000,  # so long the broker waits for a member that lives and does not join again
-        metadata_max_age_ms=1000,  # it may have joined before it knew of the topic's partitions: it learns, and joins again
-    )
-    deadline = time.monotonic() + 60
-    while not member.assignment():
-        member.poll(200)
-        assert time.monotonic() < deadline
+    # So long the broker waits for a member that lives and does not join again.
+    other = joined(line, RoundRobinPartitionAssignor, max_poll_interval_ms=600_000)
     try:
         worker = line.worker(TRAINWIRE_WORKER_STALL_SECONDS="5")
         worker.says("partitions are not given out")
         assert worker.process.wait(60) == 75
     finally:
-        member.close()
+        other.close()
 
 
 NOT_COORDINATOR = 16

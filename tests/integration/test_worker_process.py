@@ -43,7 +43,7 @@ class Running:
         with log.open("ab") as handle:
             self.process = subprocess.Popen([PROGRAM], cwd=self.folder, env=clean | environ, stdout=handle, stderr=handle)
 
-    def says(self, text: str, seconds: float = 40) -> str:
+    def says(self, text: str, seconds: float = 90) -> str:
         """Wait until the log holds the text; the line with it."""
         found: list[str] = []
 
@@ -57,7 +57,7 @@ class Running:
     def get(self, path: str) -> tuple[int, str]:
         address = self.says("metrics and health at").rpartition("http://")[2].rstrip('"}')
         try:
-            with urllib.request.urlopen(f"http://{address}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://{address}{path}", timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -70,7 +70,7 @@ class Running:
         ]
         return sum(values)
 
-    def end(self, number: int = signal.SIGTERM, seconds: float = 30) -> int:
+    def end(self, number: int = signal.SIGTERM, seconds: float = 90) -> int:
         self.process.send_signal(number)
         return self.process.wait(seconds)
 
@@ -335,7 +335,7 @@ def test_a_missing_topic_is_created_as_its_contract_says(line: Line) -> None:
 )
 def test_wrong_settings_end_it_with_a_sentence(line: Line, environ: dict[str, str], said: str) -> None:
     worker = line.worker(**environ)
-    assert worker.process.wait(40) == 2
+    assert worker.process.wait(60) == 2
     assert said in worker.log.read_text()
     assert "Traceback" not in worker.log.read_text()
 

@@ -130,7 +130,7 @@ def test_b26_a_store_that_refuses_for_too_many_parts_is_waited_for(desk: Desk) -
     thread = threading.Thread(target=worker.take, args=(desk.message(file.delta(5, 13)),))
     try:
         thread.start()
-        deadline = time.monotonic() + 40
+        deadline = time.monotonic() + 90
         while worker.metrics.value("worker_store_failures_total", reason="252") < 2 and time.monotonic() < deadline:
             time.sleep(0.1)
         trouble = worker.sink.trouble

@@ -33,7 +33,7 @@ def test_b31_parallel_requests_to_two_replicas_make_one_pod(cluster: Cluster, na
     (id,) = {answer.json()["viewer"]["id"] for answer in answers}
     for replica in replicas:
         replica.until("ready", id, 120)
-        assert httpx.get(f"{replica.url}/view/run-1/stub/app/ready", timeout=30).text == "ready"
+        assert httpx.get(f"{replica.url}/view/run-1/stub/app/ready", timeout=60).text == "ready"
     assert cluster.left(namespace) == [f"pods {id}", f"services {id}", f"configmaps {id}"]
     assert len(created(replicas)) == 1
     assert httpx.delete(f"{replicas[1].url}/api/v1/viewers/{id}", timeout=60).status_code == 204

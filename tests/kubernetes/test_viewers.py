@@ -70,7 +70,7 @@ def test_a_click_ends_in_a_tensorboard_from_a_real_pod_and_the_pod_is_gone_after
         tasks.add("run-1", {"train/loss": [(100, 0.5)]})
         url = f"{gateway.url}{viewer['address']}app/data/plugin/scalars/scalars?run=attempt-1/rank-0&tag=train%2Floss"
         end = time.monotonic() + 120
-        while len(httpx.get(url, timeout=30).json()) != 101:
+        while len(httpx.get(url, timeout=60).json()) != 101:
             assert time.monotonic() < end
             time.sleep(0.5)
     # the browser is closed, and with it the last page
@@ -94,7 +94,7 @@ def test_b73_a_task_without_points_shows_an_empty_tensorboard(
     gateway = start()
     id = gateway.ask("run-1", "tensorboard").json()["viewer"]["id"]
     viewer = gateway.until("ready", id, 120)
-    assert httpx.get(f"{gateway.url}{viewer['address']}app/data/runs", timeout=30).json() == []
+    assert httpx.get(f"{gateway.url}{viewer['address']}app/data/runs", timeout=60).json() == []
 
 
 def test_b64_names_that_look_alike_open_their_own_data(cluster: Cluster, namespace: str, start: Start, tasks: Tasks) -> None:
@@ -104,7 +104,7 @@ def test_b64_names_that_look_alike_open_their_own_data(cluster: Cluster, namespa
     gateway = start()
     for name in names:
         gateway.until("ready", gateway.ask(name, "stub").json()["viewer"]["id"], 120)
-        said = httpx.get(f"{gateway.url}/view/{name}/stub/app/echo", timeout=30).json()
+        said = httpx.get(f"{gateway.url}/view/{name}/stub/app/echo", timeout=60).json()
         assert said["path"].startswith(f"/view/{name}/stub/app/~")
         assert not [variable for variable in said["environment"] if "CLICKHOUSE" in variable]
     assert len(cluster.items("pods", namespace)) == len(names)

@@ -169,7 +169,7 @@ class Gateway:
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(15)
+                self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
@@ -178,8 +178,8 @@ class Gateway:
         """Stop it, and every viewer that it left running."""
         if self.process is not None and self.process.poll() is None:
             with contextlib.suppress(httpx.HTTPError):
-                for viewer in httpx.get(f"{self.url}/api/v1/viewers", timeout=30).json().get("viewers", []):
-                    httpx.delete(f"{self.url}/api/v1/viewers/{viewer['id']}", timeout=30)
+                for viewer in httpx.get(f"{self.url}/api/v1/viewers", timeout=60).json().get("viewers", []):
+                    httpx.delete(f"{self.url}/api/v1/viewers/{viewer['id']}", timeout=60)
         self.stop()
         for process in self.tools():
             with contextlib.suppress(ProcessLookupError):
@@ -206,21 +206,21 @@ class Gateway:
     def inner(self, address: str, **headers: str) -> str:
         """The tool's own address, as the page at `address` is told it: its path, with a slash at its end."""
         url = f"{self.url.removesuffix(self.base_path)}{address}live?page=a-page-that-asks"
-        with httpx.stream("GET", url, headers=headers, timeout=30) as answer:
+        with httpx.stream("GET", url, headers=headers, timeout=60) as answer:
             for line in answer.iter_lines():
                 if line.startswith("data:") and (inner := json.loads(line[5:]).get("inner")):
                     return str(inner)
         raise AssertionError(f"{address} is not shown")
 
     def viewers(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = httpx.get(f"{self.url}/api/v1/viewers", timeout=30).json()["viewers"]
+        found: list[dict[str, Any]] = httpx.get(f"{self.url}/api/v1/viewers", timeout=60).json()["viewers"]
         return found
 
     def until(self, state: str, id: str, seconds: float = 120) -> dict[str, Any]:
         end = time.monotonic() + seconds
         found: dict[str, Any] = {}
         while time.monotonic() < end:
-            answer = httpx.get(f"{self.url}/api/v1/viewers/{id}", timeout=30)
+            answer = httpx.get(f"{self.url}/api/v1/viewers/{id}", timeout=60)
             found = answer.json() if answer.status_code == 200 else {"state": "absent"}
             if found["state"] == state:
                 return found

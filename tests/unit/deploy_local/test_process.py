@@ -19,7 +19,7 @@ SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep
 
 
 def wait_for(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
     return condition()

@@ -39,7 +39,7 @@ def read(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for path in files for line in path.read_text("utf-8").splitlines()]
 
 
-def wait_for(condition: Any, seconds: float = 20.0) -> None:
+def wait_for(condition: Any, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited in vain"
