@@ -32,6 +32,8 @@ class Brackets(Phrase):
                 if self._bare_brackets(at, inside, close):
                     self._boundary()
                     return close + 1
+        if self.words and self.tokens[at].space == 0 and inside is not None and inside.kind == WORD and self._is_sign(at + 2):
+            self.group = Span(self.words[-1].start, self.words[-1].end)
         self._push("")
         self._boundary()
         return at + 1

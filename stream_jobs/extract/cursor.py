@@ -108,6 +108,10 @@ class Cursor:
         behind = self.tokens[at + 1 : at + 2]
         return self._is_whole(at) and bool(behind) and behind[0].kind == WORD and names.is_epoch(behind[0].text)
 
+    def _leads_list(self, at: int) -> bool:
+        """A number and a word that stand in a square bracket before its first comma."""
+        return self.tokens[at - 1].text == "[" and [token.text for token in self.tokens[at + 2 : at + 3]] == [","]
+
     def _behind_range(self, at: int) -> int | None:
         """`avg. loss [381-400]: 0.5`: the sign behind a range in brackets, where one stands."""
         close = at + 2

@@ -85,7 +85,7 @@ def _reason(state: State, text: str, one: Lines) -> tuple[str, tuple[str, ...]]:
 
 
 def _pair_note(pair: Pair, shaped: str, plan: Plan) -> str:
-    name = pair.name if isinstance(pair.name, str) else shaped[slice(*pair.name)]
+    name = pair.called(shaped)
     value = shaped[slice(*pair.value)] if isinstance(pair.value, Span) else str(pair.value)
     taken = any(name in kept for kept in plan.always.names)
     if taken:

@@ -39,6 +39,7 @@ EPOCHS = {
     "epoch_id",
     "cur_epoch",
 }
+EPOCH_BATCH = {"TRAIN Batch", "CV Batch"}  # WeNet: of the epoch the batch
 EPISODES_TOO = {"ep"}  # the epoch only where no better name tells it
 TABLE_STEPS = {"#", "iter_num", "example_counter"}
 TABLE_EPOCHS = {"e"}
@@ -86,7 +87,7 @@ NEVER = _words(
     signal retry retries attempt n_updates allocated reserved max_allocated max_reserved memallocated
     maxmemallocated oom gb_free smpl skipped eta_seconds remaining_time elapsed_time_str total_flos num_classes classes
     length max_length seq_length job_id jobid id uid gid index idx num count device cuda node host hostname address
-    addr checkpoint ckpt support"""
+    addr checkpoint ckpt support loaded"""
 )
 REPEATS = {"best", "previous", "prev"}
 NEVER_WORDS = _words(
@@ -94,7 +95,7 @@ NEVER_WORDS = _words(
     cpumem gpumem allocated reserved hysteresis skipped nan_iterations words_labels workers oom kb mb gb tb kib mib gib tib"""
 )
 NEVER_HEAD = re.compile(
-    r"^(?:num|number|n|max|min|total|warmup|save|log|logging|gradient_accumulation|eval_every|batch_size|instantaneous|early_stop\w*)_"
+    r"^(?:num|number|n|max|min|total|warmup|save|log(?!_prob|_lik)|logging|gradient_accumulation|eval_every|batch_size|instantaneous|early_stop\w*)_"
 )
 # `PERF_WITH_AVX2=1`, `OMP_NUM_THREADS: 4`: a switch of a build or of the environment, where its value is a whole number.
 SWITCH = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")

@@ -33,6 +33,8 @@ class Pairs(Rounds):
             at = self._step(at)
         if len(set(self.splits.values())) > 1:
             self._tell_apart()
+        if self.groups:
+            self._tell_groups_apart()
         self._settle()
         lowered = " ".join(self.titles).lower()
         if any(title in lowered for title in _DROP_TITLES) or lowered.startswith(_BEST_TITLES):
@@ -105,6 +107,12 @@ class Pairs(Rounds):
             if words[-1].text.lower() == "after" and token.kind == NUM and (behind := self._after_counted(at)):
                 subject = self._subject(words)
                 return self._sign(behind, subject) if subject is not None and self._is_sign(behind) else behind
+            if (
+                at == 2 and self.tokens[0].kind == COUNTER and words[0].text == "in" and self._leads_epoch(at)
+            ):  # `7/90 in 1 epoch`
+                self.reading.epochs.append(Counter(50, Span(token.start, token.end), None, "in"))
+                self._after()
+                return at + 2
             if self._count(self._name(), token, "counter"):
                 subject = self._subject(words)
                 if subject is not None and self._is_sign(at + 1):
@@ -175,6 +183,9 @@ class Pairs(Rounds):
             return at + 1
         elif at + 1 < len(self.tokens) and self.tokens[at + 1].kind == WORD and self.tokens[at + 1].space == 1:
             unit = self.tokens[at + 1].text
+            if self._leads_list(at) and numbers.is_pace(unit):  # `[2.5 sec/step, loss=0.5]`
+                self._rate(token, unit)
+                return at + 2
             if numbers.is_rate(unit) and not self.open["value"] and (self.colons or not self._is_sign(at + 2)):
                 self._rate(token, unit)
                 return at + 2
@@ -247,6 +258,7 @@ class Pairs(Rounds):
                 return self._sign(ranged, self._name())
             return self._open_square(at)
         if char in "])}":
+            self.group = None if char == "]" else self.group
             if self.brackets:
                 self.open[self.brackets.pop()] -= 1
             was_value = self.after_value

@@ -59,6 +59,8 @@ class Phrase(Cursor):
         self.of_loss = False  # the last bracket behind a number is behind a loss
         self.split = ""  # train, valid, … standing alone before a counter
         self.splits: dict[int, str] = {}  # what stood there before each pair, by the pair's index
+        self.group: Span | None = None  # the word that the open square bracket is glued to: `tot_loss[`
+        self.groups: dict[int, Span] = {}  # of each pair inside such a bracket, by the pair's index
         self.titles: list[str] = []
         self.colons = sum(t.text == ":" and t.space > 0 and t.kind == PUNCT for t in self.tokens) >= 3
         self.last_rate: int | None = None  # index of a pair whose unit may become its name
@@ -89,6 +91,16 @@ class Phrase(Cursor):
             if split and isinstance(name, Span) and seen[self._string(name)] > 1:
                 self.reading.loose.append(name)  # its digits are part of the name
                 pairs[index] = pairs[index]._replace(name=f"{split} {self._string(name)}")
+
+    def _tell_groups_apart(self) -> None:
+        """`loss[loss=0.5, over 8 frames.], tot_loss[loss=0.25]`: a name that stood before takes the group's before it."""
+        pairs, seen = self.reading.pairs, set[str]()
+        for index, pair in enumerate(pairs):
+            group, name = self.groups.get(index), self._string(pair.name)
+            if group is not None and name in seen and isinstance(pair.name, Span):
+                self.reading.loose += [group, pair.name]
+                pairs[index] = pair._replace(name=f"{self._string(group)}/{name}")
+            seen.add(name)
 
     def _after(self) -> None:
         self.words = []
@@ -223,6 +235,10 @@ class Phrase(Cursor):
             return False
         string = self._string(name)
         here, total = Span(token.start, token.end), Span(*token.total) if token.kind == COUNTER else None
+        if total is not None and string in lexicon.EPOCH_BATCH:
+            self.reading.epochs.append(Counter(40, here, None, string))
+            self.reading.steps.append(Counter(66, total, None, string))
+            return True
         if names.is_epoch(string):
             self.reading.epochs.append(Counter(int(names.plain(string) in lexicon.EPISODES_TOO), here, total, string))
             return True
@@ -253,6 +269,8 @@ class Phrase(Cursor):
             self.last_rate = None
         whole = isinstance(value, Span) and self.text[value.start : value.end].strip("+-").replace(",", "").isdigit()
         self.splits[len(self.reading.pairs)] = self.split
+        if self.group is not None:
+            self.groups[len(self.reading.pairs)] = self.group
         sure = sure and names.is_metric(string) and not (whole and (names.is_split_only(string) or names.is_switch(string)))
         part = not whole and rule in ("name = value", "name : value") and self._is_part(string)
         self.reading.pairs.append(Pair(name, value, sure or part, rule))

@@ -151,8 +151,8 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
     if not reading.pairs and plan.happening == "early_stop":  # `Epoch 00008: early stopping`, below `Epoch 9/10`
         step = epoch = None
         reading.epochs = []
-    rates = all(names.is_learning_rate(_name(pair, text)) for pair in reading.pairs if pair.sure)
-    if step in reading.steps and step.total is None and names.plain(step.name) in lexicon.WITHIN_EPOCH and not epoch and rates:
+    sized = step in reading.steps and step.total is None and names.plain(step.name) in lexicon.WITHIN_EPOCH
+    if sized and not epoch and reading.rates:
         step = None  # `lr=0.0003 batch=256`: a size
     plan.evidence = step is not None or epoch is not None
     plan.headed = bool(reading.epochs) and not in_object
@@ -162,13 +162,13 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
     started: list[tuple[str, Span | float]] = []
     sure = any(pair.sure for pair in reading.pairs)
     counted = bool(reading.epochs) or any(counter.rank < len(lexicon.STEPS) for counter in reading.steps)  # in words
-    setting = not plan.evidence and rates
+    setting = not plan.evidence and reading.rates
     for pair in reading.pairs:
         if setting and (in_object or pair.sure):  # only a learning rate: a setting, unless training goes on in free text
             if not in_object:
-                started.append((_name(pair, text), pair.value))
+                started.append((pair.called(text), pair.value))
             continue
-        name = _name(pair, text)
+        name = pair.called(text)
         named = f"{split} {name}" if split and split.lower() not in name.lower() else name
         if pair.rule == "name value in a chain" and not (plan.evidence and sure and _is_fraction(pair, text)):
             continue
@@ -185,10 +185,6 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
     _lay(plan, inside, step.at if step else None, epoch.at if epoch else None, always, started, reading)
     if not reading.pairs:
         plan.dump, plan.list = dumps.opens(text), dumps.list_edge(text)
-
-
-def _name(pair: Pair, text: str) -> str:
-    return pair.name if isinstance(pair.name, str) else text[slice(*pair.name)]
 
 
 def _likely(pair: Pair, name: str, text: str) -> bool:

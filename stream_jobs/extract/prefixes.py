@@ -1,6 +1,6 @@
 """What logging, launchers and schedulers put before a line: time, level, logger, source position, rank.
 
-Forms: logging, glog and absl (`I0224 00:32:03.39 655 a.cpp:219] `), loguru, log4j, torchrun (`[rank0]:`, `[default0]:`),
+Forms: logging, glog and absl (`I0224 00:32:03.39 655 a.cpp:219] `), Kaldi, loguru, log4j, torchrun (`[rank0]:`, `[default0]:`),
 Horovod (`[1,0]<stdout>:`), Ray (`(Worker pid=7)`), NeMo, Kubeflow (`[Pod a-0]:`). They are peeled off one after the other.
 """
 
@@ -15,7 +15,7 @@ _LEVEL = (
     r"(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|SUCCESS"
     r"|Trace|Debug|Info|Notice|Warning|Error|info|debug|warning)"
 )
-_COUNTS = r"(?i:epoch|ep|iter|iteration|step|batch|it|train|valid|val|test|eval|e|i|round)"
+_COUNTS = r"(?i:epoch|ep|iter|iteration|step|batch|it|train|valid|val|test|eval|e|i|round)\b(?!\.py:)"
 
 _RANKS = (
     re.compile(r"\[([0-9]+,[0-9]+)\]<std(?:out|err)>:\s?"),
@@ -28,19 +28,21 @@ _RANKS = (
 )
 _OTHERS = (
     ("glog", re.compile(r"[IWEF][0-9]{4}\s[0-9:.]{8,15}\s+[0-9]+\s[\w./<>-]+:[0-9]+\]\s*")),
+    ("kaldi", re.compile(r"(?:V?LOG|WARNING|ERROR)(?:\[[0-9]\])? \([\w-]+(?:\[[^\]\s]*\])?:[^\s]+\.(?:cc|h|cu):[0-9]+\)\s")),
     ("tensorflow", re.compile(r"[IWEF]\s[\w./-]+\.(?:cc|cpp|cu|h):[0-9]+\]\s*")),  # its C++ side
     ("nemo", re.compile(rf"\[NeMo\s[DIWE]\s({STAMP})\s[\w./-]+:[0-9]+\]\s*")),
     ("time", re.compile(rf"\[?\s?({STAMP})\s?\]?(?=[\s|:,-]|$)(?:\s?[|,:](?=\s))?\s*(?:-\s+)?")),
     ("host", re.compile(r"\[?[\w.-]+\]?\s(?=\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T\s][0-9]{2}:)")),
     ("level", re.compile(rf"\[?{_LEVEL}\]?(?::[\w.]+:|:\s|\s*\|\s|\s+-\s+|\s*\]|\s+|(?<=\]))\s*")),
     ("level in brackets", re.compile(rf"\[{_LEVEL}:[\w.]+\]\s*|\[{_LEVEL}\s+[^\]\s]+\]\s*")),
-    ("position in brackets", re.compile(rf"\[(?!{_COUNTS}\b)[A-Za-z_][\w./-]*(?::[\w<>]+)*\]:?\s*(?:-\s)?")),
+    ("position in brackets", re.compile(rf"\[(?!{_COUNTS})[A-Za-z_][\w./-]*(?::[\w<>]+)*\]:?\s*(?:-\s)?")),
     ("position", re.compile(rf"\([\w./]+:[0-9]+\)\s+{_LEVEL}:\s*")),
     ("logger", re.compile(rf"(?:-\s)?[A-Za-z_][\w.]*\s(?:-\s)?{_LEVEL}\s?(?::|-)\s*")),
-    ("logger after a dash", re.compile(r"[A-Za-z_][\w.]*(?::[\w<>]+:[0-9]+)?\s-\s(?=\S)")),
+    ("logger after a dash", re.compile(r"[A-Za-z_][\w.]*(?::[\w<>]+:[0-9]+)?\s-\s+(?=\S)")),
     ("fairseq", re.compile(rf"\|\s?{_LEVEL}\s\|\s[\w.]+\s\|\s")),
     ("logger before a bar", re.compile(r"[\w.]+(?::[\w<>]+:[0-9]+)?\s\|\s(?=\{)|[\w]+(?:\.[\w]+)+(?::[\w<>]+:[0-9]+)?\s[|]\s")),
     ("bar", re.compile(r"\|\s(?=[A-Z]+\s+\|)")),
+    ("fence", re.compile(r"```\s+(?=\S)")),  # of Markdown, on the line of what it holds
 )
 _NEEDS_MORE = {
     "position in brackets",
@@ -91,7 +93,7 @@ def peel(text: str) -> Prefix:
                 continue
             if found.re.groups and found[1] is not None:
                 stamp = found.span(1)
-            if "level" in kind or kind in ("position", "logger", "fairseq"):
+            if "level" in kind or kind in ("position", "logger", "fairseq", "kaldi"):
                 named = _LEVELS.search(found[0])
                 level = named[0].upper() if named else level
             elif kind in ("glog", "nemo"):

@@ -20,7 +20,8 @@ def read(body: str) -> Reading:
         rest = rest[: rest.rfind(" ", 0, _FREE_TEXT) + 1]
     rest = bars.strip(rest, reading)
     pairs.read(rest, reading)
-    if _declares(reading, body):
+    reading.rates = all(names.is_learning_rate(pair.called(body)) for pair in reading.pairs if pair.sure)
+    if reading.rates and _declares(reading):
         reading.pairs, reading.epochs = [], []
     if reading.progress is not None and not reading.pairs:
         reading.inner = None  # a row of a table that is not open, behind it a bar
@@ -31,9 +32,6 @@ def read(body: str) -> Reading:
     return reading
 
 
-def _declares(reading: Reading, body: str) -> bool:
+def _declares(reading: Reading) -> bool:
     """`Size: 300 - Epochs: 100 - LR: 0.001`: how many epochs there will be, alone or among settings."""
-    known = (pair.name if isinstance(pair.name, str) else body[slice(*pair.name)] for pair in reading.pairs if pair.sure)
-    if not all(names.is_learning_rate(name) for name in known):
-        return False
     return any(epoch.total is None and names.plain(epoch.name) == "epochs" for epoch in reading.epochs)

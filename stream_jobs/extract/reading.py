@@ -24,6 +24,9 @@ class Pair(NamedTuple):
     sure: bool  # a metric wherever it stands; else only where the line or its context says that training goes on
     rule: str  # for `--explain`
 
+    def called(self, text: str) -> str:
+        return self.name if isinstance(self.name, str) else text[slice(*self.name)]
+
 
 @dataclass(slots=True)
 class Reading:
@@ -35,6 +38,7 @@ class Reading:
     time: Span | None = None  # a time stamp inside an object
     inner: Counter | None = None  # a counter within the epoch that nothing names: `[20/791]`
     loose: list[Span] = field(default_factory=list)  # text whose digits matter, though no name is in one piece there
+    rates: bool = False  # the only metrics whose names are known are learning rates
     side: bool = False  # a validation's own counter, no step of the training: `Epoch(val) [1][5/5]`
     source: str = "pairs"
     unparsed: int = 0

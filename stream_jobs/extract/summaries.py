@@ -9,24 +9,66 @@ from stream_jobs.extract.reading import Counter, Pair, Reading, Span
 
 # pycocotools: ` Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.381`
 _COCO = re.compile(rf"\s*(Average (?:Precision|Recall)\s+\(A[PR]\)\s@\[[^\]]*\])\s=\s({numbers.NUMBER})\s*$")
+_ANY = rf"(?:{numbers.NUMBER}|-?nan)"
+_VALUE = f"({_ANY})"
 # Darknet: ` 90: 1.5, 2.5 avg loss, 0.001 rate, 3.5 seconds, 57 images`; older ones say `2.5 avg`
-_VALUE = rf"({numbers.NUMBER}|-?nan)"
 _DARKNET = re.compile(rf"\s*([0-9]+): {_VALUE}, {_VALUE} (avg(?: loss)?), {_VALUE} (rate), {_VALUE} (seconds),")
+# and of one layer: `Region 82 Avg IOU: 0.5, Class: 0.25, Obj: 0.5, No Obj: 0.125, .5R: 1.0, .75R: 0.5,  count: 5`
+_REGION = re.compile(rf"\s*Region [0-9]+ (?=Avg IOU: {_ANY}, Class: )")
+_MEMBER = re.compile(rf"([A-Z][A-Za-z ]*|\.[0-9]+R): {_VALUE}(?:, |$)")
+# Kaldi: `Overall average objective function for 'output' is -0.5 + -0.25 = -0.75 over 640.0 frames.`
+_KALDI = re.compile(
+    rf"\s*(\w[\w -]{{0,80}}?) for '([\w.-]{{1,80}})'(?: for minibatches [0-9]+-([0-9]+))? is (?:{_ANY} \+ {_ANY} = )?{_VALUE}"
+    rf"(?: per frame)?,? over {numbers.NUMBER} frames"
+)
+_STEP = 70  # rank of a counter that no word names
 
 
 def read(text: str, reading: Reading) -> bool:
     """Read the whole line by one of these forms; False where it is none of them."""
-    coco = _COCO.match(text)
-    if coco is not None:
-        reading.pairs.append(Pair(Span(*coco.span(1)), Span(*coco.span(2)), True, "COCO summary"))
-        return True
-    darknet = _DARKNET.match(text)
-    if darknet is None:
+    return _coco(text, reading) or _darknet(text, reading) or _region(text, reading) or _kaldi(text, reading)
+
+
+def _coco(text: str, reading: Reading) -> bool:
+    found = _COCO.match(text)
+    if found is not None:
+        reading.pairs.append(Pair(Span(*found.span(1)), Span(*found.span(2)), True, "COCO summary"))
+    return found is not None
+
+
+def _darknet(text: str, reading: Reading) -> bool:
+    found = _DARKNET.match(text)
+    if found is None:
         return False
-    reading.steps.append(Counter(70, Span(*darknet.span(1)), None, "line start"))
+    reading.steps.append(Counter(_STEP, Span(*found.span(1)), None, "line start"))
     named: tuple[tuple[Span | str, int], ...]
-    named = (("loss", 2), (Span(*darknet.span(4)), 3), (Span(*darknet.span(6)), 5), (Span(*darknet.span(8)), 7))
+    named = (("loss", 2), (Span(*found.span(4)), 3), (Span(*found.span(6)), 5), (Span(*found.span(8)), 7))
     for name, group in named:
-        word = numbers.word_value(darknet[group])
-        reading.pairs.append(Pair(name, Span(*darknet.span(group)) if word is None else word, True, "Darknet"))
+        _add(name, found, group, "Darknet", reading)
     return True
+
+
+def _region(text: str, reading: Reading) -> bool:
+    head = _REGION.match(text)
+    at = head.end() if head is not None else 0
+    while at and (member := _MEMBER.match(text, at)) is not None:
+        _add(Span(*member.span(1)), member, 2, "Darknet", reading)
+        at = member.end()
+    return head is not None
+
+
+def _kaldi(text: str, reading: Reading) -> bool:
+    found = _KALDI.match(text) if " for '" in text else None
+    if found is None:
+        return False
+    plain = found[2] == "output"  # what a network has one of is called so; others are told apart
+    name = Span(found.start(1), found.end(1) if plain else found.end(2) + 1)
+    if found[3] is not None:
+        reading.steps.append(Counter(_STEP, Span(*found.span(3)), None, "minibatches"))
+    _add(name, found, 4, "Kaldi", reading)
+    return True
+
+
+def _add(name: Span | str, found: re.Match[str], group: int, rule: str, reading: Reading) -> None:
+    word = numbers.word_value(found[group])
+    reading.pairs.append(Pair(name, Span(*found.span(group)) if word is None else word, True, rule))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stream_jobs.extract import names, numbers
+from stream_jobs.extract import lexicon, names, numbers
 from stream_jobs.extract.reading import Span
 
 ALIGNED, PIPE, CSV = "aligned", "pipe", "csv"
@@ -122,7 +122,7 @@ def _opened(kind: str, cells: list[str], least: int) -> Table | None:
         return None
     if any(_COUNTER.search(cell) or "=" in cell or (kind != CSV and _SIGN.search(_CUT_OFFS.sub("", cell))) for cell in cells):
         return None
-    if kind == ALIGNED and _is_folds(cells):
+    if (kind == ALIGNED and _is_folds(cells)) or (kind == OPEN and _is_splits(cells)):
         return Table(kind, tuple(cells))
     if 2 * sum(_SIGN.search(cell) is not None for cell in cells) >= len(cells):
         return None  # `mse:0.5, mae:0.25`
@@ -157,6 +157,8 @@ def row(table: Table, text: str) -> Row | None:
         spans = _split(text, _COMMA)
     elif table.kind == OPEN:
         spans = _split(text, _PIPE)
+        if len(spans) == count + 1 and _is_splits(table.columns):
+            return _read_splits(table, text, spans)
     else:
         spans = [Span(*cell.span()) for cell in _WORD.finditer(text.rstrip(" \t|:]"))]
         if len(spans) != count:
@@ -176,6 +178,23 @@ def _read_labelled(table: Table, text: str, spans: list[Span]) -> Row | None:
         return Row([], [])
     named = [(f"{label} {name}", span) for name, span in zip(table.columns, values, strict=True) if not names.is_never(name)]
     return Row([name for name, _ in named], [span for _, span in named], labels=[spans[0]])
+
+
+def _is_splits(columns: Sequence[str]) -> bool:
+    """`Training |  Validation`, as AllenNLP prints: each row is one metric, named by its label."""
+    return all(names.plain(column) in lexicon.SPLITS for column in columns)
+
+
+def _read_splits(table: Table, text: str, spans: list[Span]) -> Row | None:
+    label, cells = text[slice(*spans[0])], [text[slice(*span)] for span in spans[1:]]
+    if not label or not all(numbers.is_number(cell) or cell.lower() in _MISSING for cell in cells):
+        return None
+    found = Row([], [], labels=[spans[0]])
+    for column, cell, span in zip(table.columns, cells, spans[1:], strict=True):
+        if numbers.is_number(cell) and not names.is_never(label):
+            found.names.append(f"{column} {label}")
+            found.values.append(span)
+    return found
 
 
 def _split(text: str, separator: re.Pattern[str]) -> list[Span]:

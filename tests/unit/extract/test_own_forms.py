@@ -1,0 +1,93 @@
+"""Forms that one framework or family has of its own; and lines that look like them and say something else."""
+
+# ruff: noqa: E501  # a line of a log is as long as it is
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.extract.helpers import triples
+
+# (what is shown, text, points as line, name, value, step, epoch)
+READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
+    (
+        "WeNet, epoch and batch",
+        "2023-01-30 18:47:07,107 DEBUG CV Batch 4/300 loss 0.5 loss_ctc 0.25 history loss 0.75 rank 0",
+        [(1, "loss", 0.5, 300, 4), (1, "loss_ctc", 0.25, 300, 4), (1, "history loss", 0.75, 300, 4)],
+    ),
+    ("batch and how many there are", "Batch 4/300 loss 0.5", [(1, "loss", 0.5, 4, None)]),
+    (
+        "Kaldi, minibatches",
+        "LOG (nnet3-train[5.5.1~2-a4b]:PrintStatsForThisPhase():nnet-training.cc:121) Average objective function for 'output' for minibatches 40-49 is -0.5 over 640 frames.",
+        [(1, "Average objective function", -0.5, 49, None)],
+    ),
+    (
+        "Kaldi, two outputs",
+        "LOG (a-b:F():a.cc:7) Overall average objective function for 'output' is -0.5 + -0.25 = -0.75 over 640.5 frames.\n"
+        "LOG (a-b:F():a.cc:7) Overall average objective function for 'output-2' is -1.5 over 640.5 frames.",
+        [(1, "Overall average objective function", -0.75, None, None), (2, "Overall average objective function for 'output-2'", -1.5, None, None)],
+    ),
+    (
+        "Kaldi, a probability",
+        "LOG (a-b:F():a.cc:7) Overall log-probability for 'output' is -nan per frame, over 2000 frames.\n[parsed by a script:] log-prob-per-frame=-0.5",
+        [(1, "Overall log-probability", "NaN", None, None), (2, "log-prob-per-frame", -0.5, None, None)],
+    ),
+    (
+        "groups in brackets",
+        "INFO [train.py:756] Epoch 2, batch 50, loss[loss=0.5, ctc_loss=0.25, over 2494.00 frames.], tot_loss[loss=0.75, ctc_loss=1.5, over 4913.84 frames.], lr: 3.00e-03",
+        [
+            (1, "loss", 0.5, 50, 2), (1, "ctc_loss", 0.25, 50, 2), (1, "tot_loss/loss", 0.75, 50, 2),
+            (1, "tot_loss/ctc_loss", 1.5, 50, 2), (1, "lr", 0.003, 50, 2),
+        ],
+    ),
+    (
+        "digits in a group's name",
+        "step 3 loss1[loss=0.5] loss2[loss=0.25]\nstep 4 loss1[loss=0.5] loss3[loss=0.25]",
+        [(1, "loss", 0.5, 3, None), (1, "loss2/loss", 0.25, 3, None), (2, "loss", 0.5, 4, None), (2, "loss3/loss", 0.25, 4, None)],
+    ),
+    (
+        "share before what it is of",
+        "2020-01-31 16:17:44,072 INFO [train.py:102] Process 100/400(25.0%) average objf: -0.5 over 640.0 frames, epoch 2",
+        [(1, "average objf", -0.5, 100, 2)],
+    ),
+    (
+        "Darknet, a layer",
+        "Region 82 Avg IOU: 0.5, Class: 0.25, Obj: -nan, No Obj: 0.125, .5R: 1.0, .75R: 0.75,  count: 5",
+        [
+            (1, "Avg IOU", 0.5, None, None), (1, "Class", 0.25, None, None), (1, "Obj", "NaN", None, None),
+            (1, "No Obj", 0.125, None, None), (1, ".5R", 1.0, None, None), (1, ".75R", 0.75, None, None),
+        ],
+    ),
+    ("pace first in a bracket", "Step 7     [2.500 sec/step, loss=0.5]", [(1, "sec/step", 2.5, 7, None), (1, "loss", 0.5, 7, None)]),
+    ("epoch of a counter", "77/90 in 2 epoch finished at 10:00 with loss: 0.5", [(1, "loss", 0.5, 77, 2)]),
+    ("how many epochs there were", "Finished in 3 epochs with loss: 0.5", [(1, "loss", 0.5, None, None)]),
+    (
+        "AllenNLP, columns of splits",
+        "2020-02-10 13:11:36,301 - INFO - a.b -          Training |  Validation\n2020-02-10 13:11:36,302 - INFO - a.b - accuracy   |     0.5   |     0.25\n"
+        "2020-02-10 13:11:36,302 - INFO - a.b - gpu_0_memory_MB |  1035.0 |  N/A\n2020-02-10 13:11:36,302 - INFO - a.b - top2_loss  |     1.5   |     N/A",
+        [(2, "Training accuracy", 0.5, None, None), (2, "Validation accuracy", 0.25, None, None), (4, "Training top2_loss", 1.5, None, None)],
+    ),
+    (
+        "behind a fence of Markdown",
+        "  ``` Epoch    GPU_mem   box_loss\n      0/4      10.2G     0.5",
+        [(2, "box_loss", 0.5, None, 0)],
+    ),
+]  # fmt: skip
+
+NONE = {
+    "how many epochs it took": "Converged in 3 epochs",
+    "what was loaded": "Loaded: 0.000071 seconds",
+    "pace alone": "[2.5 sec/step]",
+    "Kaldi, how much was seen": "LOG (nnet3-train[5.5]:main():nnet3-train.cc:86) Wrote model to exp/7.raw",
+}
+
+
+@pytest.mark.parametrize(("text", "points"), [row[1:] for row in READ], ids=[row[0] for row in READ])
+def test_points(text: str, points: list[tuple[object, ...]]) -> None:
+    assert triples(text) == points
+
+
+@pytest.mark.parametrize("text", NONE.values(), ids=NONE.keys())
+@pytest.mark.parametrize("before", ["", "step 3 loss: 0.5\n"], ids=["at first", "in training"])
+def test_none(text: str, before: str) -> None:
+    assert triples(before + text)[int(bool(before)) :] == []
