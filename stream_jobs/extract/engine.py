@@ -15,7 +15,7 @@ from stream_jobs.extract.singles import Singles
 from stream_jobs.extract.state import State
 from stream_jobs.extract.telling import Teller
 
-EXTRACTOR_VERSION = 4  # part of a row's revision: raise it whenever the same line may give other rows
+EXTRACTOR_VERSION = 5  # part of a row's revision: raise it whenever the same line may give other rows
 DEFAULT = Options()
 _BLOCK = 512  # records read at once: a delta holds a thousand, and more gain nothing
 _SINGLY = 15

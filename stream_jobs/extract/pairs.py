@@ -107,9 +107,8 @@ class Pairs(Rounds):
             if words[-1].text.lower() == "after" and token.kind == NUM and (behind := self._after_counted(at)):
                 subject = self._subject(words)
                 return self._sign(behind, subject) if subject is not None and self._is_sign(behind) else behind
-            if (
-                at == 2 and self.tokens[0].kind == COUNTER and words[0].text == "in" and self._leads_epoch(at)
-            ):  # `7/90 in 1 epoch`
+            if at == 2 and self.tokens[0].kind == COUNTER and words[0].text == "in" and self._leads_epoch(at):
+                # `7/90 in 1 epoch`
                 self.reading.epochs.append(Counter(50, Span(token.start, token.end), None, "in"))
                 self._after()
                 return at + 2
