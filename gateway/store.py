@@ -108,7 +108,7 @@ def explained(error: ClickHouseError, settings: StoreSettings) -> TemporaryError
     if code in BUSY:
         return TemporaryError(f"ClickHouse is too busy to answer in time (code {code}): ask again, or for a shorter range")
     if code in NO_SCHEMA:
-        return TemporaryError(f"the store has no tables yet in {settings.database!r}: run `trainwirectl migrate up`")
+        return TemporaryError(f"the store lacks tables or views in {settings.database!r}: run `trainwirectl migrate up`")
     if code in NO_ACCESS:
         return TemporaryError(
             f"ClickHouse refuses the user {settings.user!r} (code {code}): correct TRAINWIRE_CLICKHOUSE_USER and _PASSWORD"

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from typing import Any, Literal
 
+from schemas.inventory import Made, inventory
+
 State = Literal["pending", "in progress", "completed", "changed"]
 
 
@@ -97,13 +99,16 @@ class Store:
 
     def steps(self) -> list[Step]:
         """Where the store is; touches nothing."""
+        return self._steps(self._server)
+
+    def _steps(self, server: bool) -> list[Step]:
         database = _quoted(self.layout.database)
         if not self._query(f"SELECT 1 FROM system.tables WHERE database = {database} AND name = 'schema_migrations'"):
-            return plan([], all_migrations(self._server))
+            return plan([], all_migrations(server))
         rows = self._query(
             f"SELECT number, checksum, state FROM {self.layout.database}.schema_migrations ORDER BY at, state DESC"
         )
-        return plan([(int(n), str(c), str(s)) for n, c, s in rows], all_migrations(self._server))
+        return plan([(int(n), str(c), str(s)) for n, c, s in rows], all_migrations(server))
 
     def up(self) -> Iterator[Migration]:
         """Run what is not completed, yielding each migration before it runs. Raises `ValueError` for a changed one."""
@@ -122,6 +127,22 @@ class Store:
             for statement in step.migration.statements(self.layout):
                 self._command(statement)
             self._note(step.migration, "completed")
+
+    def missing(self) -> list[Made]:
+        """What migrations have made and is not there any more, in the order in which it can be made again.
+
+        On a cluster: as the replica that is asked knows it.
+        """
+        done = [step.migration for step in self._steps(server=True) if step.state in ("completed", "changed")]
+        made = inventory((one for migration in done for one in migration.statements(self.layout)), self.layout.database)
+        there = self._query(f"SELECT name FROM system.tables WHERE database = {_quoted(self.layout.database)}")
+        names = {name for (name,) in there}
+        return [one for one in made if one.name not in names]
+
+    def make(self, made: Made) -> None:
+        """Make again what is missing. A table is empty then."""
+        for statement in made.statements:
+            self._command(statement)
 
     def _note(self, migration: Migration, state: State) -> None:
         self._command(
