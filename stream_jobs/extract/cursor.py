@@ -38,6 +38,26 @@ class Cursor:
                 return i
         return None
 
+    def _past_list(self, at: int) -> int:
+        """Behind the square bracket that closes the one at `at`; the end where none does."""
+        depth = 0
+        for i in range(at, len(self.tokens)):
+            depth += (self.tokens[i].text == "[") - (self.tokens[i].text == "]")
+            if depth == 0:
+                return i + 1
+        return len(self.tokens)
+
+    def _is_aside(self, at: int, close: int) -> bool:
+        """Words in a bracket, behind which it is said when."""
+        behind = self.tokens[close + 1 : close + 2]
+        return bool(behind) and behind[0].text in ("at", "after") and all(token.kind == WORD for token in self.tokens[at:close])
+
+    def _is_named(self, at: int) -> bool:
+        """Words and a sign."""
+        while at < len(self.tokens) and self.tokens[at].kind == WORD:
+            at += 1
+        return self._is_sign(at) and self.tokens[at - 1].kind == WORD
+
     def _is_valued(self, at: int) -> bool:
         """A number behind a bracket of words or a gap, with a bar or nothing behind it: `F-score (micro) 0.85`."""
         if at >= len(self.tokens) or (self.tokens[at].kind != NUM and numbers.word_value(self.tokens[at].text) is None):

@@ -65,7 +65,7 @@ METRIC_WORDS = _words(
     tagger ner parser senter spans_sc cats_score las uas inertia lowerbound functionvalue"""
 )
 METRIC_TAIL = re.compile(
-    r"(?:loss|acc|accuracy|error|auc|f1|lr|mse|mae|rmse|norm|reward|score|ppl)$|^l_r$|^(?:loss|acc|map|bleu|rouge|top)\d*|[a-z]@\d{1,4}$|(?:rew|reward|len|length)_mean$"
+    r"(?:loss|acc|accuracy|error|auc|f1|lr|mse|mae|rmse|norm|reward|score|ppl|iou|bleu)$|^l_r$|^(?:loss|acc|map|bleu|rouge|top)\d*|[a-z]@\d{1,4}$|(?:rew|reward|len|length)_mean$"
 )
 SPEED = re.compile(
     r"(?:/|_per_|\bper\b|per_?)(?:s|sec|second|it|iter|step|batch|device|gpu|thread|min|minute|hour)(?![a-z])", re.I

@@ -51,6 +51,13 @@ def is_epoch(name: str) -> bool:
 
 
 @lru_cache(4096)
+def is_of_epoch(name: str) -> bool:
+    """`Training acc over epoch`: what a fraction behind it is measured over, no counter."""
+    words = plain(name).split("_")
+    return words[-1] == "epoch" and len(words) > 2 and words[-2] in ("over", "per", "of", "in", "for", "this")
+
+
+@lru_cache(4096)
 def is_metric(name: str) -> bool:
     """A name that is a metric's wherever it stands."""
     if is_never(name) or is_hyper(name) or is_count(name):
@@ -95,9 +102,11 @@ def is_never(name: str) -> bool:
     key = plain(name)
     if lexicon.SPEED.search(name):
         return False
+    path, _, last = key.rpartition("/")
+    summed = last == "total" and any(lexicon.METRIC_TAIL.search(part) for part in path.split("/"))  # loss/train/total
     if (
-        key in lexicon.NEVER
-        or key.rsplit("/", 1)[-1] in lexicon.NEVER
+        (last in lexicon.NEVER and not summed)
+        or key in lexicon.NEVER
         or lexicon.SOURCE_FILE.search(name)
         or lexicon.HOST.search(name)
     ):

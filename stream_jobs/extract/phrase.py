@@ -11,7 +11,7 @@ from stream_jobs.extract.cursor import LINKS, Cursor
 from stream_jobs.extract.reading import Counter, Pair, Reading, Span
 from stream_jobs.extract.tokens import COUNTER, NUM, PUNCT, WORD, Token
 
-_STOP = {
+STOP = {
     "in",
     "at",
     "of",
@@ -128,7 +128,7 @@ class Phrase(Cursor):
         start, end = words[0].start, until if until is not None else words[-1].end
         if (end - start > _NAME_CHARACTERS and len(words) > 1) or self._is_flag(words[0]):
             return None
-        if self.repeat or words[-1].text.lower() in _STOP or "best" in self.text[self.words[0].start : end].lower():
+        if self.repeat or words[-1].text.lower() in STOP or "best" in self.text[self.words[0].start : end].lower():
             return None
         return Span(start, end)
 
@@ -138,7 +138,7 @@ class Phrase(Cursor):
         return last.end - last.start > 3 and token.text[0].isupper() and self.text[last.end : token.start] in (". ", "! ", "? ")
 
     def _has_stop(self) -> bool:
-        return any(word.text.lower() in _STOP for word in self.words)
+        return any(word.text.lower() in STOP for word in self.words)
 
     def _has_number(self) -> bool:
         return any(word.kind == NUM for word in self.words)
@@ -239,6 +239,8 @@ class Phrase(Cursor):
             self.reading.epochs.append(Counter(40, here, None, string))
             self.reading.steps.append(Counter(66, total, None, string))
             return True
+        if names.is_of_epoch(string) and "." in self.text[here.start : here.end].rstrip("."):
+            return False
         if names.is_epoch(string):
             self.reading.epochs.append(Counter(int(names.plain(string) in lexicon.EPISODES_TOO), here, total, string))
             return True

@@ -170,14 +170,12 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
             continue
         name = pair.called(text)
         named = f"{split} {name}" if split and split.lower() not in name.lower() else name
-        if pair.rule == "name value in a chain" and not (plan.evidence and sure and _is_fraction(pair, text)):
+        if pair.rule == "name value in a chain" and not (plan.evidence and sure and pair.is_fraction(text)):
             continue
         listed = pair.rule == "name value in a list"
-        if (
-            pair.sure
-            or (plan.evidence and (sure or not listed or (counted and _is_plain_fraction(pair, text))))
-            or (sure and in_object)
-        ):
+        if listed and not pair.sure and not pair.is_measured(text):
+            continue
+        if pair.sure or (plan.evidence and (sure or not listed or (counted and pair.is_plain(text)))) or (sure and in_object):
             always.append((named, pair.value))
             started.append((named, pair.value))
         elif not plan.evidence and _likely(pair, name, text):
@@ -191,17 +189,7 @@ def _likely(pair: Pair, name: str, text: str) -> bool:
     """A name that nobody knows, in a file whose training has begun: a metric if its value is no whole number."""
     if pair.rule.startswith("name value") or names.is_hyper(name):
         return False
-    return _is_fraction(pair, text)
-
-
-def _is_fraction(pair: Pair, text: str) -> bool:
-    """No whole number."""
-    return not isinstance(pair.value, Span) or not {".", "e", "E"}.isdisjoint(text[slice(*pair.value)])
-
-
-def _is_plain_fraction(pair: Pair, text: str) -> bool:
-    """No whole number, and without a unit: `1.5s` is a time."""
-    return _is_fraction(pair, text) and not (isinstance(pair.value, Span) and text[pair.value.end : pair.value.end + 1].isalpha())
+    return pair.is_fraction(text)
 
 
 def _best(counters: list[Counter]) -> Counter | None:

@@ -27,6 +27,21 @@ class Pair(NamedTuple):
     def called(self, text: str) -> str:
         return self.name if isinstance(self.name, str) else text[slice(*self.name)]
 
+    def is_fraction(self, text: str) -> bool:
+        """No whole number."""
+        return not isinstance(self.value, Span) or not {".", "e", "E"}.isdisjoint(text[slice(*self.value)])
+
+    def is_plain(self, text: str) -> bool:
+        """No whole number, and without a unit: `1.5s` is a time."""
+        return self.is_fraction(text) and not self._behind(text).isalpha()
+
+    def is_measured(self, text: str) -> bool:
+        """`wall 4634` between bars counts something, `clip 0%` is a share."""
+        return self.is_fraction(text) or self._behind(text) == "%"
+
+    def _behind(self, text: str) -> str:
+        return text[self.value.end : self.value.end + 1] if isinstance(self.value, Span) else ""
+
 
 @dataclass(slots=True)
 class Reading:

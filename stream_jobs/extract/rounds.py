@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stream_jobs.extract import lexicon, names
 from stream_jobs.extract.reading import Span
-from stream_jobs.extract.tokens import COUNTER, NUM, Token
+from stream_jobs.extract.tokens import COUNTER, NUM, WORD, Token
 from stream_jobs.extract.values import Values
 
 
@@ -37,6 +37,9 @@ class Rounds(Values):
             if self.split.lower() not in ("train", "training"):
                 self.reading.side = True
             return at + 3
+        if self.words and close is not None and self._is_aside(at + 1, close):  # `loss (for one batch) at step 3: 0.5`
+            self.words += [*self.tokens[at + 1 : close], self.tokens[close]._replace(kind=WORD)]
+            return close + 1
         if self.words and token.space == 0:
             self._push("call")
             return at + 1

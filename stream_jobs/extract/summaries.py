@@ -21,12 +21,14 @@ _KALDI = re.compile(
     rf"\s*(\w[\w -]{{0,80}}?) for '([\w.-]{{1,80}})'(?: for minibatches [0-9]+-([0-9]+))? is (?:{_ANY} \+ {_ANY} = )?{_VALUE}"
     rf"(?: per frame)?,? over {numbers.NUMBER} frames"
 )
+# AutoGluon: `0.75  = Validation score   (accuracy)`, `2.5s  = Training   runtime`
+_VALUED = re.compile(rf"\s*{_VALUE}s?\s+= ((?:Validation|Training|Test)\s+(?:score|runtime)(?:\s+\(-?[\w-]+\))?)\s*$")
 _STEP = 70  # rank of a counter that no word names
 
 
 def read(text: str, reading: Reading) -> bool:
     """Read the whole line by one of these forms; False where it is none of them."""
-    return _coco(text, reading) or _darknet(text, reading) or _region(text, reading) or _kaldi(text, reading)
+    return any(form(text, reading) for form in (_coco, _darknet, _region, _kaldi, _valued))
 
 
 def _coco(text: str, reading: Reading) -> bool:
@@ -67,6 +69,14 @@ def _kaldi(text: str, reading: Reading) -> bool:
         reading.steps.append(Counter(_STEP, Span(*found.span(3)), None, "minibatches"))
     _add(name, found, 4, "Kaldi", reading)
     return True
+
+
+def _valued(text: str, reading: Reading) -> bool:
+    found = _VALUED.match(text)
+    if found is not None:
+        reading.loose.append(Span(*found.span(2)))
+        _add(" ".join(found[2].split()), found, 1, "value = name", reading)
+    return found is not None
 
 
 def _add(name: Span | str, found: re.Match[str], group: int, rule: str, reading: Reading) -> None:

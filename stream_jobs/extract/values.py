@@ -87,9 +87,8 @@ class Values(Brackets):
             string = self._string(name)
             if following.kind == NUM and names.is_metric(string) and token.text == "[":
                 self._add(name, Span(following.start, following.end), rule + ", first of a list")
-                self._push("call")
                 self._after()
-                return at + 2
+                return self._past_list(at)
             if self._count(name, following, "counter in brackets"):
                 self._boundary()
                 return at + 2

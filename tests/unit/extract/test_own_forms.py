@@ -67,6 +67,19 @@ READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
         "2020-02-10 13:11:36,302 - INFO - a.b - gpu_0_memory_MB |  1035.0 |  N/A\n2020-02-10 13:11:36,302 - INFO - a.b - top2_loss  |     1.5   |     N/A",
         [(2, "Training accuracy", 0.5, None, None), (2, "Validation accuracy", 0.25, None, None), (4, "Training top2_loss", 1.5, None, None)],
     ),
+    ("pairs behind a list", "Losses: [0.5, 1.5], step: 7, lr: 0.25", [(1, "Losses", 0.5, 7, None), (1, "lr", 0.25, 7, None)]),
+    ("sum of a loss", "[batch=7/90]: \n\t Train loss/train/total: 0.5", [(2, "Train loss/train/total", 0.5, 7, None)]),
+    ("aside in a name", "Training loss (for one batch) at step 7: 0.5", [(1, "Training loss (for one batch)", 0.5, 7, None)]),
+    (
+        "AutoGluon, values first",
+        "\t0.75\t = Validation score   (accuracy)\n\t2.5s\t = Training   runtime",
+        [(1, "Validation score (accuracy)", 0.75, None, None), (2, "Training runtime", 2.5, None, None)],
+    ),
+    ("what a value was counted from", "Epoch [2/5], acc: 0.75 (75/100)", [(1, "acc", 0.75, None, 2)]),
+    ("counter before brackets", "30 [D loss: 0.5, acc.: 50.00%] [G loss: 1.5]", [(1, "D loss", 0.5, 30, None), (1, "acc", 50, 30, None), (1, "G loss", 1.5, 30, None)]),
+    ("measured over an epoch", "Training acc over epoch: 0.75\nval acc: 0.5", [(1, "Training acc over epoch", 0.75, None, None), (2, "val acc", 0.5, None, None)]),
+    ("start of an epoch", "Start of epoch: 3\nval acc: 0.5", [(2, "val acc", 0.5, None, 3)]),
+    ("what counts between bars", "| epoch 3 | loss 0.5 | wall 4634 | Client 3 | clip 1%", [(1, "loss", 0.5, None, 3), (1, "clip", 1.0, None, 3)]),
     (
         "behind a fence of Markdown",
         "  ``` Epoch    GPU_mem   box_loss\n      0/4      10.2G     0.5",
@@ -76,6 +89,8 @@ READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
 
 NONE = {
     "how many epochs it took": "Converged in 3 epochs",
+    "value in a sentence": "0.5 loss at step 100",
+    "value first, of no metric": "   12.5 = Validation cost (cents)",
     "what was loaded": "Loaded: 0.000071 seconds",
     "pace alone": "[2.5 sec/step]",
     "Kaldi, how much was seen": "LOG (nnet3-train[5.5]:main():nnet3-train.cc:86) Wrote model to exp/7.raw",
