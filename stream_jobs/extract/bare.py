@@ -23,6 +23,8 @@ class Bare(Rounds):
             words = self.words
             if words[-1].text.lower() == "after" and token.kind == NUM and (behind := self._after_counted(at)):
                 subject = self._subject(words)
+                if subject is not None and self._is_told(behind):
+                    return self._value(behind + 1, subject, "is")
                 return self._sign(behind, subject) if subject is not None and self._is_sign(behind) else behind
             if at == 2 and self.tokens[0].kind == COUNTER and words[0].text == "in" and self._leads_epoch(at):
                 # `7/90 in 1 epoch`
@@ -37,7 +39,7 @@ class Bare(Rounds):
                     return self._value(at + 2, subject, "is")
                 self._after()
                 return at + 1
-            if self._ends_title(at) or self._changes(at):
+            if self._ends_title(at) or self._changes(at) or [word.text for word in words[-2:]] == ["out", "of"]:
                 self._after()
                 return at + 1
             name = self._name()

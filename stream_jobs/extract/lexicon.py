@@ -15,7 +15,7 @@ def _ordered(text: str) -> list[str]:
 
 # Counters, the best first: where a line prints several, the first of these is its step.
 STEPS = _ordered(
-    """global_step global_steps total_timesteps num_env_steps env_step num_env_steps_sampled timesteps_total
+    """global_step global_steps total_timesteps total_t num_env_steps env_step num_env_steps_sampled timesteps_total
     trainer_step train_step training_step iter iteration iters iterations it training_iteration step current_steps
     current_step optimizer_step global_update num_updates update updates up upd tree round boosting_round trial
     micro_step batch batches minibatch mini_batch timesteps timestep ts episode episodes episode_num steps
@@ -87,7 +87,7 @@ NEVER = _words(
     signal retry retries attempt n_updates allocated reserved max_allocated max_reserved memallocated
     maxmemallocated oom gb_free smpl skipped eta_seconds remaining_time elapsed_time_str total_flos num_classes classes
     length max_length seq_length job_id jobid id uid gid index idx num count device cuda node host hostname address
-    addr checkpoint ckpt support loaded"""
+    addr checkpoint ckpt support loaded episode_t"""
 )
 REPEATS = {"best", "previous", "prev"}
 NEVER_WORDS = _words(
@@ -107,7 +107,7 @@ HYPER = re.compile(
 )
 # What settings are called as well, measured: `cur_beta`, `Mean episode length`, `train/base_height`.
 MEASURED = re.compile(
-    r"(?:corr|cur|current)_|(?:(?:mean|average|avg)_|(?:train|val|valid|eval|test)/).*(?:len|length|width|height|depth|ratio)$"
+    r"(?:episode|ep)_(?:len|length)$|(?:corr|cur|current)_|(?:(?:mean|average|avg)_|(?:train|val|valid|eval|test)/).*(?:len|length|width|height|depth|ratio)$"
 )
 SOURCE_FILE = re.compile(
     r"\.(?:py|pyx|cpp|cc|cxx|hpp|cu|cuh|go|rs|java|kt|scala|js|ts|jl|sh|so|ipynb|txt|json|yaml|yml|pt|pth|bin)$", re.I

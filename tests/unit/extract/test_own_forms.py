@@ -78,6 +78,14 @@ READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
     ("what a value was counted from", "Epoch [2/5], acc: 0.75 (75/100)", [(1, "acc", 0.75, None, 2)]),
     ("counter before brackets", "30 [D loss: 0.5, acc.: 50.00%] [G loss: 1.5]", [(1, "D loss", 0.5, 30, None), (1, "acc", 50, 30, None), (1, "G loss", 1.5, 30, None)]),
     ("measured over an epoch", "Training acc over epoch: 0.75\nval acc: 0.5", [(1, "Training acc over epoch", 0.75, None, None), (2, "val acc", 0.5, None, None)]),
+    ("counted inside a sentence", "total reward after 70 steps is 12.5 +/- 3.5", [(1, "total reward", 12.5, 70, None)]),
+    ("out of how many", "Epoch 2 completed out of 10 loss: 1.5", [(1, "loss", 1.5, None, 2)]),
+    (
+        "TD3, an evaluation",
+        "Total T: 1000 Episode Num: 5 Episode T: 200 Reward: 12.5\n---\nEvaluation over 10 episodes: 13.5",
+        [(1, "Reward", 12.5, 1000, None), (3, "Evaluation over 10 episodes", 13.5, 1000, None)],
+    ),
+    ("length of an episode", "Eval num_timesteps=900, reward=0.5 +/- 0.1\nEpisode length: 150.00 +/- 5.00", [(1, "reward", 0.5, 900, None), (2, "Episode length", 150, 900, None)]),
     ("start of an epoch", "Start of epoch: 3\nval acc: 0.5", [(2, "val acc", 0.5, None, 3)]),
     ("what counts between bars", "| epoch 3 | loss 0.5 | wall 4634 | Client 3 | clip 1%", [(1, "loss", 0.5, None, 3), (1, "clip", 1.0, None, 3)]),
     (
@@ -89,6 +97,7 @@ READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
 
 NONE = {
     "how many epochs it took": "Converged in 3 epochs",
+    "length in a configuration": "episode_length: 150",
     "value in a sentence": "0.5 loss at step 100",
     "value first, of no metric": "   12.5 = Validation cost (cents)",
     "what was loaded": "Loaded: 0.000071 seconds",
