@@ -167,10 +167,8 @@ class Phrase(Cursor):
 
         0, or the place of the first token behind it.
         """
-        words = itertools.takewhile(
-            lambda token: token.kind == WORD and token.text not in ("the", *LINKS), self.tokens[at + 1 : at + 4]
-        )
-        unit = list(words)
+        behind = self.tokens[at + 1 : at + 4]
+        unit = list(itertools.takewhile(lambda token: token.kind == WORD and token.text not in ("the", *LINKS), behind))
         if not unit or not self._count(Span(unit[0].start, unit[-1].end), self.tokens[at], "counter"):
             return 0
         follow = at + 1 + len(unit)
@@ -256,10 +254,9 @@ class Phrase(Cursor):
         if "." in self.text[here.start : here.end].rstrip("."):
             if rule.startswith("counter"):
                 return False
-            said = not STOP.isdisjoint(string.lower().split())  # Evaluation over 10 episodes: 12.5
-            if said or (
-                " " in string and first not in lexicon.SPLITS and names.is_metric(string)
-            ):  # loss on training batch is 0.5
+            # Evaluation over 10 episodes: 12.5, loss on training batch is 0.5
+            said = not STOP.isdisjoint(string.lower().split())
+            if said or (" " in string and first not in lexicon.SPLITS and names.is_metric(string)):
                 return False
         self.reading.steps.append(Counter(rank, here, total, string))
         return True

@@ -86,6 +86,7 @@ READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
         [(1, "Reward", 12.5, 1000, None), (3, "Evaluation over 10 episodes", 13.5, 1000, None)],
     ),
     ("length of an episode", "Eval num_timesteps=900, reward=0.5 +/- 0.1\nEpisode length: 150.00 +/- 5.00", [(1, "reward", 0.5, 900, None), (2, "Episode length", 150, 900, None)]),
+    ("mark in a row", "  epoch    train_loss    cp     dur\n-------  ------------  ----  ------\n      1        0.5       +    0.25", [(3, "train_loss", 0.5, None, 1), (3, "dur", 0.25, None, 1)]),
     ("start of an epoch", "Start of epoch: 3\nval acc: 0.5", [(2, "val acc", 0.5, None, 3)]),
     ("what counts between bars", "| epoch 3 | loss 0.5 | wall 4634 | Client 3 | clip 1%", [(1, "loss", 0.5, None, 3), (1, "clip", 1.0, None, 3)]),
     (
