@@ -9,8 +9,9 @@ from pathlib import Path
 
 from cli.framed import container_of, deltas
 from gateway.store import Query
+from runtime.portions import ENOUGH
 
-PAGE = 20_000  # stored lines a query; at 200 bytes each 4 MB
+PAGE = 20_000  # most stored lines a query; at 200 bytes each 4 MB
 Line = tuple[int, int, str]  # offset, end, text
 
 
@@ -104,17 +105,20 @@ def _stored_lines(query: Query, task: str, stored: Stored) -> Iterator[Line]:
 
 
 def _pages(query: Query, task: str, file_id: str, start: int, end: int) -> Iterator[Line]:
-    while True:
-        found = query(
-            "SELECT offset, end, text FROM lines WHERE task_id = {task:String} AND file_id = {file:String}"
-            " AND offset >= {start:UInt64} AND offset < {stop:UInt64} ORDER BY offset LIMIT {page:UInt32}",
-            task=task,
-            file=file_id,
-            start=start,
-            stop=end,
-            page=PAGE,
-        )
+    """Stored lines that begin in [start, end): of so many of the file's bytes at a time, since lines may be of 256 KiB."""
+    where = " FROM lines WHERE task_id = {task:String} AND file_id = {file:String} AND offset >= {start:UInt64}"
+    where += " AND offset < {stop:UInt64}"
+    while start < end:
+        stop = min(start + ENOUGH, end)
+        sql = f"SELECT offset, end, text{where} ORDER BY offset LIMIT {{page:UInt32}}"
+        found = query(sql, task=task, file=file_id, start=start, stop=stop, page=PAGE)
         yield from zip(found["offset"], found["end"], found["text"], strict=True)
-        if len(found["offset"]) < PAGE:
-            return
-        start = found["offset"][-1] + 1
+        if len(found["offset"]) == PAGE:
+            start = found["offset"][-1] + 1
+        elif found["offset"]:
+            start = stop
+        else:
+            ahead = query(f"SELECT min(offset) AS next, count() AS lines{where}", task=task, file=file_id, start=stop, stop=end)
+            if not ahead["lines"][0]:
+                return
+            start = ahead["next"][0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -13,21 +13,20 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 from cli import words
 from runtime.broker import client_options
 from runtime.errors import EXIT_FAILED, PermanentError, TemporaryError
+from runtime.portions import portions
 from runtime.settings import KafkaSettings, StoreSettings, load
 from runtime.store import connect
 
 # The client gives a String that is no UTF-8 back as hexadecimal digits; asked for as such, every value comes whole.
-_COLUMNS = (
-    "topic, partition, offset, reason, message, task_id, hex(key) AS key_hex,"
-    " headers.name AS header_names, headers.value AS header_values, hex(value) AS value_hex,"
-    " toString(arrived) AS came"
-)
+_HEAD = "topic, partition, offset, reason, message, task_id, toString(arrived) AS came, length(value) AS size"
+_WHOLE = _HEAD + (", hex(key) AS key_hex, headers.name AS header_names, headers.value AS header_values, hex(value) AS value_hex")
+PLACES = 200  # letters a query, of which each is named in it
 
 
-def _rows(condition: str, parameters: dict[str, Any], limit: int) -> Sequence[dict[str, Any]]:
+def _rows(columns: str, condition: str, parameters: dict[str, Any], limit: int) -> Sequence[dict[str, Any]]:
     settings = load(StoreSettings, os.environ)
     sql = (
-        f"SELECT {_COLUMNS} FROM dead_letters FINAL WHERE {condition}"
+        f"SELECT {columns} FROM dead_letters FINAL WHERE {condition}"
         " ORDER BY arrived, topic, partition, offset LIMIT {limit:UInt32}"
     )
     try:
@@ -35,6 +34,14 @@ def _rows(condition: str, parameters: dict[str, Any], limit: int) -> Sequence[di
             return list(client.query(sql, parameters=parameters | {"limit": limit}).named_results())
     except ClickHouseError as error:
         raise TemporaryError(f"the store at {settings.url} did not answer: {str(error).splitlines()[0]}") from error
+
+
+def _whole(heads: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:
+    """The letters of these heads with their bytes, no more at a time than fit an answer: a message may have 2 MiB."""
+    for portion in portions(heads, lambda head: 2 * int(head["size"]), most=PLACES):  # two digits a byte
+        keys = [(head["topic"], head["partition"], head["offset"], head["reason"]) for head in portion]
+        condition = "(topic, partition, offset, reason) IN {keys:Array(Tuple(String, UInt32, UInt64, String))}"
+        yield _rows(_WHOLE, condition, {"keys": keys}, len(keys))
 
 
 def _condition(task: str, reason: str) -> tuple[str, dict[str, Any]]:
@@ -67,7 +74,7 @@ def command() -> None:
 @click.option("--reason", default="", help="Only of this reason.")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 100_000), help="At most so many.")
 def list_command(task: str, reason: str, limit: int) -> None:
-    for row in _rows(*_condition(task, reason), limit):
+    for row in _rows(_HEAD, *_condition(task, reason), limit):
         cells = [f"{row['topic']}/{row['partition']}/{row['offset']}", row["reason"], row["task_id"], row["came"], row["message"]]
         click.echo("\t".join(words.harmless(cell) for cell in cells))
 
@@ -77,6 +84,7 @@ def list_command(task: str, reason: str, limit: int) -> None:
 def show(place: str) -> None:
     topic, partition, offset = _place(place)
     rows = _rows(
+        _WHOLE,
         "topic = {topic:String} AND partition = {partition:UInt32} AND offset = {offset:UInt64}",
         {"topic": topic, "partition": partition, "offset": offset},
         10,
@@ -107,11 +115,12 @@ def replay(places: tuple[str, ...], task: str, reason: str, limit: int) -> None:
         condition += " AND (topic, partition, offset) IN {places:Array(Tuple(String, UInt32, UInt64))}"
         parameters["places"] = [_place(place) for place in places]
     # A row that the store refused was never a message: its letter tells what was in it, and cannot be sent.
-    rows = _rows(f"{condition} AND reason != 'rejected-row'", parameters, limit)
-    click.echo(f"{_send(rows)} messages sent again")
+    heads = _rows(_HEAD, f"{condition} AND reason != 'rejected-row'", parameters, limit)
+    _send(_whole(heads))
+    click.echo(f"{len(heads)} messages sent again")
 
 
-def _send(rows: Sequence[dict[str, Any]]) -> int:
+def _send(letters: Iterator[Sequence[dict[str, Any]]]) -> None:
     from kafka import KafkaProducer
     from kafka.errors import KafkaError
 
@@ -122,19 +131,19 @@ def _send(rows: Sequence[dict[str, Any]]) -> int:
     except KafkaError as error:
         raise TemporaryError(f"no broker at {','.join(settings.bootstrap)} ({error}); set TRAINWIRE_KAFKA_BOOTSTRAP") from error
     try:
-        sent = [
-            producer.send(
-                settings.topic,
-                value=bytes.fromhex(row["value_hex"]),
-                key=bytes.fromhex(row["key_hex"]) or None,
-                headers=[(name, value.encode()) for name, value in _headers(row)],
-            )
-            for row in rows
-        ]
-        for future in sent:
-            future.get(timeout=60)
+        for rows in letters:
+            sent = [
+                producer.send(
+                    settings.topic,
+                    value=bytes.fromhex(row["value_hex"]),
+                    key=bytes.fromhex(row["key_hex"]) or None,
+                    headers=[(name, value.encode()) for name, value in _headers(row)],
+                )
+                for row in rows
+            ]
+            for future in sent:
+                future.get(timeout=60)
     except KafkaError as error:
         raise TemporaryError(f"the broker did not take all of them ({error}); sending them again does no harm") from error
     finally:
         producer.close(timeout=5)
-    return len(sent)

@@ -14,7 +14,7 @@ from cli import words
 from cli.reader import open_reader
 from gateway.feed import Feed, Message, coverage
 from gateway.queries.curves import metric_names
-from gateway.queries.lines import LineRequest, lines
+from gateway.queries.lines import newest_lines
 from gateway.queries.tasks import task_state
 from gateway.store import Query
 from runtime.errors import PermanentError, TemporaryError
@@ -55,7 +55,7 @@ def begin(query: Query, task: str, view: View, count: int, *, wait: bool) -> Fee
     feed = Feed(task, coverage(query, task))
     view.state(task, state)
     if view.lines and count:
-        for line in lines(query, task, LineRequest(limit=count, newest=True)):
+        for line in newest_lines(query, task, count):
             if feed.coverage.covers(line["file_id"], line["offset"]):  # what came since is the feed's to show
                 view.line(task, line)
     if view.metrics:

@@ -10,6 +10,7 @@ from typing import Any
 
 from gateway.coverage import Coverage, folded
 from gateway.store import Query, rows
+from runtime.portions import ENOUGH, portions
 
 # Most rows of one message: about 200 kB of JSON, which a page takes in a frame or two. More comes in further messages.
 LINES = 1000
@@ -67,6 +68,11 @@ class Feed:
     def _read(
         self, query: Query, spans: dict[str, tuple[int, int]], base: Coverage, now: Coverage, revised: set[str], more: bool
     ) -> Message:
+        if sum(end - start for start, end in spans.values()) > ENOUGH:  # a thousand lines may have 256 MiB
+            heads = rows(query(_HEADS, limit=self._lines + 1, **self._bound(spans)))
+            fitting = next(portions(heads, lambda head: int(head["size"]), most=self._lines), [])
+            if len(fitting) < len(heads):
+                spans, more = _cut(spans, heads[len(fitting)]), True
         lines = rows(query(_LINES, limit=self._lines + 1, **self._bound(spans)))
         points = rows(query(_POINTS, limit=self._points + 1, **self._bound(spans)))
         if len(lines) > self._lines:
@@ -101,6 +107,8 @@ class Feed:
             "files": list(spans),
             "starts": [start for start, _ in spans.values()],
             "ends": [end for _, end in spans.values()],
+            "lowest": min(start for start, _ in spans.values()),  # as the index knows it
+            "highest": max(end for _, end in spans.values()),
         }
 
     def _learn_exactness(self, query: Query, names: set[str]) -> None:
@@ -144,6 +152,7 @@ _WHERE = """
     WHERE task_id = {task:String} AND file_id IN {files:Array(String)}
       AND offset >= {starts:Array(UInt64)}[indexOf({files:Array(String)}, file_id)]
       AND offset < {ends:Array(UInt64)}[indexOf({files:Array(String)}, file_id)]
+      AND offset >= {lowest:UInt64} AND offset < {highest:UInt64}
     ORDER BY indexOf({files:Array(String)}, file_id), offset
 """
 _LINES = (
@@ -154,6 +163,7 @@ _LINES = (
     + _WHERE
     + " LIMIT {limit:UInt32}"
 )
+_HEADS = "SELECT file_id, offset, length(text) AS size FROM lines" + _WHERE + " LIMIT {limit:UInt32}"
 _POINTS = (
     """
     SELECT name, rank, attempt, step, epoch, value, toUnixTimestamp64Milli(time) AS time_ms, file_id, offset, place, exactness

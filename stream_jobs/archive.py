@@ -6,13 +6,16 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
+from runtime.portions import ENOUGH
 from schemas.events import Delta
 from schemas.framing import Container, Lines
 from stream_jobs.extract import Options, State, extract
 from stream_jobs.ledger import End, FileLedger, Marks, Run, StoredLine
 
 IDS_A_QUERY = 1000  # an IN list of 20,000 fails with code 62
-LINES_A_QUERY = 50_000  # for one extraction of stored lines; at 200 bytes a line, 10 MB
+LINES_A_QUERY = (
+    50_000  # for one extraction of stored lines; at 200 bytes a line, 10 MB. And no more than ENOUGH bytes of the file
+)
 
 Key = tuple[str, str]  # task, file id
 
@@ -156,15 +159,17 @@ class Archive:
     def texts(self, task: str, file_id: str, start: int, end: int) -> Iterable[StoredLines]:
         """Stored lines of a span as extraction takes them, a portion at a time."""
         while start < end:
+            high = min(start + ENOUGH, end)
             rows = self._store.query(
                 "SELECT l.offset, l.end, l.text, l.kind, l.stream, toUnixTimestamp64Milli(l.time), l.time_known, l.rank,"
                 " toUnixTimestamp64Milli(l.arrived) FROM log_lines AS l FINAL"
                 " WHERE task_id = {task:String} AND file_id = {file:String} AND offset >= {low:UInt64} AND offset < {high:UInt64}"
                 " ORDER BY l.offset LIMIT {most:UInt32}",
-                {"task": task, "file": file_id, "low": start, "high": end, "most": LINES_A_QUERY},
+                {"task": task, "file": file_id, "low": start, "high": high, "most": LINES_A_QUERY},
             )
             if not rows:
-                return
+                start = high
+                continue
             columns = [list(column) for column in zip(*rows, strict=True)]
             offsets, ends, texts, kinds, streams, times, known, ranks, arrived = columns
             lines = Lines(offsets, ends, texts, {i for i, kind in enumerate(kinds) if kind == "continuation"})
@@ -172,7 +177,7 @@ class Archive:
                 lines.streams = streams
                 lines.times = [t if k else None for t, k in zip(times, known, strict=True)]
             yield StoredLines(lines, ranks[0], arrived)
-            start = offsets[-1] + 1
+            start = offsets[-1] + 1 if len(offsets) == LINES_A_QUERY else high
 
     def extents(self, task: str, file_id: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         """(Offset, end) of stored lines that begin in [start, end), in order."""

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from gateway.api.parameters import FileId, KnownTask, Search, StoreOf, cursor, from_cursor
 from gateway.api.problems import Problem
 from gateway.api.values import answer
-from gateway.queries.lines import LineRequest, Position, lines, position
+from gateway.queries.lines import LineRequest, Page, Position, lines, position
 from gateway.store import Query as StoreQuery
 
 router = APIRouter(tags=["lines"])
@@ -34,7 +34,8 @@ async def get_lines(
     around_file: Annotated[str, Query(max_length=300, description="begin at the line of this file …")] = "",
     around_offset: Annotated[int | None, Query(ge=0, le=2**63 - 1, description="… that holds this byte")] = None,
 ) -> Response:
-    """`lines` in order, and the cursors to go on in both directions.
+    """`lines` in order, and the cursors to go on in both directions; `more`: there may be more in the direction asked for, also
+    where these are fewer than `limit`, since an answer has about 8 MiB of text at most.
 
     Lines of one file come in file order, also across pages; lines of several by arrival, then file, then offset.
     """
@@ -43,7 +44,7 @@ async def get_lines(
     kinds = tuple(kind) if kind else ("text", "continuation")
     base: dict[str, Any] = {"file": file, "rank": rank, "attempt": attempt, "kinds": kinds, "search": search}
 
-    def ask(query: StoreQuery) -> list[dict[str, Any]] | None:
+    def ask(query: StoreQuery) -> Page | None:
         if not around_file or around_offset is None:
             asked = LineRequest(limit=limit, newest=newest, after=_place(after), before=_place(before), **base)
             return lines(query, task_id, asked)
@@ -52,14 +53,21 @@ async def get_lines(
             return None
         half = max(limit // 2, 1)
         earlier = lines(query, task_id, LineRequest(limit=half, before=place, **base))
-        return earlier + lines(query, task_id, LineRequest(limit=half, after=place, including=True, **base))
+        later = lines(query, task_id, LineRequest(limit=half, after=place, including=True, **base))
+        return Page(earlier.lines + later.lines, later.more)
 
-    found = await store.run(ask)
-    if found is None:
+    page = await store.run(ask)
+    if page is None:
         raise Problem(404, f"no line of file {around_file!r} holds byte {around_offset}")
+    found = page.lines
     place = (lambda line: cursor((line["arrived_ms"], line["file_id"], line["offset"]))) if found else None
     return answer(
-        {"lines": found, "before": place(found[0]) if place else None, "after": place(found[-1]) if place else after or None}
+        {
+            "lines": found,
+            "before": place(found[0]) if place else None,
+            "after": place(found[-1]) if place else after or None,
+            "more": page.more,
+        }
     )
 
 

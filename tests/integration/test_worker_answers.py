@@ -121,7 +121,7 @@ def test_b74_a_traceback_stays_together_over_pages_and_in_the_table(desk: Desk) 
     assert [text for _, _, text in desk.lines()] == texts
     shown: list[str] = []
     after = None
-    while page := lines(asker(desk), "task", LineRequest(limit=137, after=after)):
+    while page := lines(asker(desk), "task", LineRequest(limit=137, after=after)).lines:
         shown += [line["text"] for line in page]
         after = (page[-1]["arrived_ms"], page[-1]["file_id"], page[-1]["offset"])
     assert shown == texts

@@ -118,6 +118,7 @@ export interface LinePage {
   lines: Line[];
   before: string | null;
   after: string | null;
+  more: boolean; // in the direction that was asked for
 }
 
 export interface TaskEvent {

@@ -65,7 +65,7 @@ export function Log({ task, files, target, subscribe, onTarget, onProblem }: Pro
     ask(around).then((page) => {
       if (turn.current !== mine) return;
       busy.current = false;
-      const whole = page.lines.length < PAGE && !target;
+      const whole = !page.more && !target;
       setMissed(0);
       if (page.lines.length === 0 && !search && !records) setRecords(true); // a task that writes records only
       setHeld({ lines: page.lines, before: page.before, after: page.after, top: whole, end: !target || search !== "" });
@@ -138,14 +138,14 @@ export function Log({ task, files, target, subscribe, onTarget, onProblem }: Pro
         if (turn.current !== mine) return;
         busy.current = false;
         keep.current = box.current!.scrollTop + page.lines.length * ROW;
-        setHeld((old) => old && { ...old, lines: [...page.lines, ...old.lines], before: page.before ?? old.before, top: page.lines.length < PAGE });
+        setHeld((old) => old && { ...old, lines: [...page.lines, ...old.lines], before: page.before ?? old.before, top: !page.more });
       }, failed);
     } else if (last > lines.length - NEAR && !held.end && held.after) {
       busy.current = true;
       ask({ after: held.after }).then((page) => {
         if (turn.current !== mine) return;
         busy.current = false;
-        setHeld((old) => old && { ...old, lines: [...old.lines, ...page.lines], after: page.after ?? old.after, end: page.lines.length < PAGE });
+        setHeld((old) => old && { ...old, lines: [...old.lines, ...page.lines], after: page.after ?? old.after, end: !page.more });
       }, failed);
     }
   };
