@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stream_jobs.extract import names, numbers
+from stream_jobs.extract import lexicon, names, numbers
 from stream_jobs.extract.phrase import STOP
 from stream_jobs.extract.reading import Counter, Span
 from stream_jobs.extract.rounds import Rounds
@@ -25,7 +25,8 @@ class Bare(Rounds):
                 subject = self._subject(words)
                 if subject is not None and self._is_told(behind):
                     return self._value(behind + 1, subject, "is")
-                return self._sign(behind, subject) if subject is not None and self._is_sign(behind) else behind
+                sign = self._sign_behind(behind)
+                return self._sign(sign, subject) if subject is not None and sign else behind
             if at == 2 and self.tokens[0].kind == COUNTER and words[0].text == "in" and self._leads_epoch(at):
                 # `7/90 in 1 epoch`
                 self.reading.epochs.append(Counter(50, Span(token.start, token.end), None, "in"))
@@ -42,7 +43,7 @@ class Bare(Rounds):
             if self._ends_title(at) or self._changes(at) or [word.text for word in words[-2:]] == ["out", "of"]:
                 self._after()
                 return at + 1
-            name = self._name()
+            name = None if self._tells_part(at) else self._name()
             counted = self._counted(at, name)
             if counted is not None:
                 return counted
@@ -72,7 +73,7 @@ class Bare(Rounds):
                     self._add(name, Span(token.start, token.end), "name value in a chain", token, sure=False)
                     self._after()
                     return at + 1
-            if token.kind == NUM and self._leads_phrase(at):
+            if token.kind == NUM and (self._leads_phrase(at) or self._tells_part(at)):
                 self.words.append(token)
                 return at + 1
             self._after()
@@ -133,6 +134,12 @@ class Bare(Rounds):
             return self._sign(at + 1, Span(name.start, token.end))
         self.reading.steps.append(Counter(66, here, None, "behind a name"))
         return self._sign(at + 1, name) if valued else at + 1
+
+    def _tells_part(self, at: int) -> bool:
+        """`bucket 0 perplexity 6.5`, `Fold 3 accuracy: 0.5`: the number of one of few things, a word of the name."""
+        behind = self.tokens[at + 1 : at + 2]
+        named = self.words[-1].text.lower() in lexicon.PARTS and self._is_whole(at) and self.words[-1].end < self.tokens[at].start
+        return named and bool(behind) and behind[0].kind == WORD and behind[0].space == 1
 
     def _chains(self, name: str) -> bool:
         """`sec/kimg 12.5 upkeep 2.5`: a name that nobody knows, directly behind a pair that has no sign either."""

@@ -47,6 +47,13 @@ class Cursor:
                 return i + 1
         return len(self.tokens)
 
+    def _sign_behind(self, at: int) -> int:
+        """The sign here or behind a few words, or 0: `after 250 iterations with early exaggeration: 50.0`."""
+        for i in range(at, min(at + 4, len(self.tokens))):
+            if self._is_sign(i) or self.tokens[i].kind != WORD:
+                return i if self._is_sign(i) else 0
+        return 0
+
     def _is_aside(self, at: int, close: int) -> bool:
         """Words in a bracket, behind which it is said when."""
         behind = self.tokens[close + 1 : close + 2]

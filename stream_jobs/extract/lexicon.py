@@ -41,6 +41,7 @@ EPOCHS = {
 }
 EPOCH_BATCH = {"TRAIN Batch", "CV Batch"}  # WeNet: of the epoch the batch
 EPISODES_TOO = {"ep"}  # the epoch only where no better name tells it
+PARTS = _words("bucket set fold task class head layer level client agent player dataset domain")  # of which there are few
 TABLE_STEPS = {"#", "iter_num", "example_counter"}
 TABLE_EPOCHS = {"e"}
 WITHIN = {"batch", "iter", "iteration", "step", "batches"}

@@ -19,7 +19,7 @@ from stream_jobs.extract.values import WRAPPERS
 _EPOCH_STEP = re.compile(r"([0-9]+)-([0-9]+)")  # `epoch 1-599`
 _GLUED = re.compile(r"(?i)(epoch|step|iter|iteration)[_-]?([0-9]+)|第([0-9]+)(?:轮|步)")
 _DROP_TITLES = ("memory", "time (ms)", "times across ranks")
-_BEST_TITLES = ("best metric", "best result")  # what follows was told before
+_BEST_TITLES = ("best metric", "best result", "best ckpt", "best checkpoint", "best model")  # what follows was told before
 
 
 class Pairs(Bare):

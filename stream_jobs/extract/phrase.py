@@ -112,9 +112,6 @@ class Phrase(Cursor):
         words = self.words
         for back in range(len(words) - 1, max(len(words) - 1 - _NAME_WORDS, -1), -1):
             if words[back].text.lower() in CUT:
-                subject = self._subject(words[:back])
-                if subject is not None:  # `KL divergence after 250 iterations with early exaggeration: 50.0`
-                    return subject
                 words = words[back + 1 :]
                 break
         if words and words[0].text.lower() == "of":  # `iteration: 1 of max_iter: 9`
@@ -169,9 +166,11 @@ class Phrase(Cursor):
         """
         behind = self.tokens[at + 1 : at + 4]
         unit = list(itertools.takewhile(lambda token: token.kind == WORD and token.text not in ("the", *LINKS), behind))
-        if not unit or not self._count(Span(unit[0].start, unit[-1].end), self.tokens[at], "counter"):
+        shown = (Span(unit[0].start, word.end) for word in unit)
+        count = next((i for i, name in enumerate(shown, 1) if self._count(name, self.tokens[at], "counter")), 0)
+        if not count:
             return 0
-        follow = at + 1 + len(unit)
+        follow = at + 1 + count
         self.after = True
         self._boundary()
         plural = [token.text for token in self.tokens[follow : follow + 3]] == ["(", "s", ")"]

@@ -114,7 +114,7 @@ FORMS: list[tuple[str, str, list[tuple[object, ...]]]] = [
     ("scikit-learn, mixtures", "  Iteration 2\t time lapse 0.00155s\t ll change 0.09302", [(1, "ll change", 0.09302, 2, None)]),
     ("scikit-learn, mixtures' end", "Initialization converged. time lapse 0.06s\t lower bound -15.65", [(1, "lower bound", -15.65, None, None)]),
     ("scikit-learn, topics", "iteration: 1 of max_iter: 9, perplexity: 38.75", [(1, "perplexity", 38.75, 1, None)]),
-    ("scikit-learn, t-SNE", "KL divergence after 250 iterations with early exaggeration: 50.25", [(1, "KL divergence", 50.25, None, None)]),
+    ("scikit-learn, t-SNE", "KL divergence after 250 iterations with early exaggeration: 50.25", [(1, "KL divergence", 50.25, 250, None)]),
     ("scipy, a minimum", "         Current function value: 0.470154", [(1, "Current function value", 0.470154, None, None)]),
     ("at so many", "P@1\t0.75\nNDCG@10: 0.5", [(1, "P@1", 0.75, None, None), (2, "NDCG@10", 0.5, None, None)]),
     ("NumPyro", "100%|███| 400/400 [00:07<00:00, 53.54it/s, init loss: 622.5, avg. loss [381-400]: 552.75]",

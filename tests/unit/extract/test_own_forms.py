@@ -87,6 +87,9 @@ READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
     ),
     ("length of an episode", "Eval num_timesteps=900, reward=0.5 +/- 0.1\nEpisode length: 150.00 +/- 5.00", [(1, "reward", 0.5, 900, None), (2, "Episode length", 150, 900, None)]),
     ("mark in a row", "  epoch    train_loss    cp     dur\n-------  ------------  ----  ------\n      1        0.5       +    0.25", [(3, "train_loss", 0.5, None, 1), (3, "dur", 0.25, None, 1)]),
+    ("counted first, no comma", "After 4 epochs training loss = 0.5", [(1, "training loss", 0.5, None, 4)]),
+    ("number of a part", "  eval: bucket 0 perplexity 6.5\nFold 3 accuracy: 0.5\nFold 1 Epoch 3 loss 0.25", [(1, "bucket 0 perplexity", 6.5, None, None), (2, "Fold 3 accuracy", 0.5, None, None), (3, "loss", 0.25, None, 3)]),
+    ("number of many", "Game 10, average reward 12.5\nSample 7 loss: 0.5", [(1, "average reward", 12.5, None, None), (2, "loss", 0.5, None, None)]),
     ("start of an epoch", "Start of epoch: 3\nval acc: 0.5", [(2, "val acc", 0.5, None, 3)]),
     ("what counts between bars", "| epoch 3 | loss 0.5 | wall 4634 | Client 3 | clip 1%", [(1, "loss", 0.5, None, 3), (1, "clip", 1.0, None, 3)]),
     (
@@ -99,6 +102,7 @@ READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
 NONE = {
     "how many epochs it took": "Converged in 3 epochs",
     "length in a configuration": "episode_length: 150",
+    "best checkpoint": "Best ckpt, val loss 0.17 @ epoch1269 with seed 0",
     "value in a sentence": "0.5 loss at step 100",
     "value first, of no metric": "   12.5 = Validation cost (cents)",
     "what was loaded": "Loaded: 0.000071 seconds",
