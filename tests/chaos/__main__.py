@@ -25,12 +25,14 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=list(KINDS), default=list(KINDS), metavar="KIND", help="only these faults")
     parser.add_argument("--keep", type=Path, help="folder for logs and programs' output that stays; else a temporary one")
     options = parser.parse_args()
+    if all(KINDS[name].outage for name in options.only):
+        parser.error("--only outages: name a short kind too, they come between")
     began = time.monotonic()
 
     def say(text: str) -> None:
         print(f"{time.monotonic() - began:7.1f} s  {text}", flush=True)
 
-    rounds = _until(plan(options.seed, tuple(options.only)), began + options.minutes * 60)
+    rounds = _until(plan(options.seed, tuple(options.only), minutes=options.minutes), began + options.minutes * 60)
     with tempfile.TemporaryDirectory(prefix="trainwire-chaos-") as folder:
         report = run(options.keep or Path(folder), options.seed, rounds, rate=options.rate, tasks=options.tasks, say=say)
     print(text_of(report, options.seed))

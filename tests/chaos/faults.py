@@ -193,6 +193,8 @@ FAULTS: dict[str, Callable[[Scene, float, random.Random], None]] = {
     "truncate": lambda scene, _, chance: chance.choice(scene.files("equal", "text")).truncate(),
     "delete while behind": _delete_while_behind,
     "poison": _poison,
+    "broker away": _service("broker", "stop"),
+    "store away": _service("store", "stop"),
 }
 
 

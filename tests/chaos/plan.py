@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 from collections.abc import Iterator
 
@@ -16,6 +17,7 @@ class Kind:
     seconds: tuple[float, float] = (0.0, 0.0)  # shortest and longest
     first_only: bool = False  # needs a stack that has stored everything
     still: bool = False  # … and strikes while nothing is written
+    outage: bool = False  # lasts longer than a minute: once a run, and only in a long one
     not_with: frozenset[str] = frozenset()  # targets
 
 
@@ -57,8 +59,12 @@ KINDS = {
             "delete while behind", "files", (1.0, 5.0), first_only=True, not_with=frozenset({"shipper", "shipper link", "broker"})
         ),
         Kind("poison", "broker input", first_only=True),
+        Kind("broker away", "broker", (70.0, 120.0), outage=True),
+        Kind("store away", "store", (70.0, 120.0), outage=True),
     )
 }
+LONG_RUN = 6.0  # min, from which on outages are planned: two of two minutes leave two for all else
+OUTAGES = ((2, 5), (6, 10))  # numbers of the rounds of which one is an outage: 10 rounds are over after 6 min with it
 SECOND = 0.8  # share of rounds with a second fault: so five of nine strike a stack that has stored everything
 FLOW = 1.5  # s within which the first strikes after lines flow again: a stack with nothing to do is easily killed
 SPREAD = 3.0  # s after the first within which the second strikes
@@ -84,12 +90,17 @@ class Round:
     second: Fault | None
 
 
-def plan(seed: int, names: tuple[str, ...] = tuple(KINDS)) -> Iterator[Round]:
-    """Rounds without end. Kinds come from shuffled decks, so that all are equally frequent."""
-    chance = random.Random(seed)
-    firsts = _deck(chance, [KINDS[name] for name in names])
-    seconds = _deck(chance, [KINDS[name] for name in names if not KINDS[name].first_only])
-    while True:
+def plan(seed: int, names: tuple[str, ...] = tuple(KINDS), *, minutes: float = 0.0) -> Iterator[Round]:
+    """Rounds without end. Kinds come from shuffled decks, so that all are equally frequent; of outages each comes once, in a run
+    of so many minutes that there is room for them."""
+    chance, kinds = random.Random(seed), [KINDS[name] for name in names if not KINDS[name].outage]
+    firsts, seconds = _deck(chance, kinds), _deck(chance, [kind for kind in kinds if not kind.first_only])
+    outages = _outages(seed, names) if minutes >= LONG_RUN else {}
+    for number in itertools.count():
+        if outage := outages.get(number):
+            other = next(kind for kind in seconds if kind.target != outage.target)
+            yield Round(outage, _fault(chance, other, chance.uniform(0.0, outage.seconds / 2)))
+            continue
         first = next(firsts)
         second = next(seconds) if chance.random() < SECOND else None
         while second is not None and (second.target == first.target or second.target in first.not_with):
@@ -97,6 +108,14 @@ def plan(seed: int, names: tuple[str, ...] = tuple(KINDS)) -> Iterator[Round]:
         at = 0.0 if first.first_only else chance.uniform(0.0, FLOW)
         later = None if second is None else _fault(chance, second, at + chance.uniform(0.0, SPREAD))
         yield Round(_fault(chance, first, at), later)
+
+
+def _outages(seed: int, names: tuple[str, ...]) -> dict[int, Fault]:
+    """By the number of their round, in any order."""
+    chance = random.Random(seed)
+    kinds = [KINDS[name] for name in names if KINDS[name].outage]
+    chance.shuffle(kinds)
+    return {chance.randint(*numbers): _fault(chance, kind, FLOW) for numbers, kind in zip(OUTAGES, kinds, strict=False)}
 
 
 def _deck(chance: random.Random, kinds: list[Kind]) -> Iterator[Kind]:

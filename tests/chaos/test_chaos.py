@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.__main__ import text_of
+from tests.chaos.faults import FAULTS
 from tests.chaos.plan import KINDS, Fault, Round, plan
 from tests.chaos.run import run
 
@@ -33,11 +34,25 @@ def test_the_same_seed_gives_the_same_faults_and_another_one_others() -> None:
 
 def test_every_kind_strikes_and_more_than_half_of_the_faults_begin_a_round() -> None:
     rounds = list(itertools.islice(plan(SEED), 2 * len(KINDS)))
-    assert {round_.first.kind for round_ in rounds} == set(KINDS)
+    assert {round_.first.kind for round_ in rounds} == {kind.name for kind in KINDS.values() if not kind.outage}
     seconds = [round_.second for round_ in rounds if round_.second is not None]
     assert len(seconds) < len(rounds)
     assert all(second.target != round_.first.target for round_ in rounds if (second := round_.second) is not None)
     assert not any(KINDS[second.kind].first_only for second in seconds)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_outages_of_more_than_a_minute_come_in_long_runs_and_once_each(seed: int) -> None:
+    def outages(minutes: float) -> list[Fault]:
+        rounds = itertools.islice(plan(seed, minutes=minutes), 100)
+        return [fault for round_ in rounds for fault in (round_.first, round_.second) if fault is not None and fault.seconds > 60]
+
+    assert outages(0.0) == outages(5.9) == []
+    assert sorted(fault.kind for fault in outages(6.0)) == ["broker away", "store away"]
+
+
+def test_every_kind_is_a_fault_that_somebody_can_inject() -> None:
+    assert set(FAULTS) == set(KINDS)
 
 
 @pytest.mark.chaos
