@@ -125,7 +125,9 @@ class Phrase(Cursor):
         start, end = words[0].start, until if until is not None else words[-1].end
         if (end - start > _NAME_CHARACTERS and len(words) > 1) or self._is_flag(words[0]):
             return None
-        if self.repeat or words[-1].text.lower() in STOP or "best" in self.text[self.words[0].start : end].lower():
+        last = words[-1].text.lower()
+        stopped = last in STOP and (len(words) > 1 or last != "it")  # `it 7/90` counts iterations
+        if self.repeat or stopped or "best" in self.text[self.words[0].start : end].lower():
             return None
         return Span(start, end)
 

@@ -90,6 +90,8 @@ READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
     ("counted first, no comma", "After 4 epochs training loss = 0.5", [(1, "training loss", 0.5, None, 4)]),
     ("number of a part", "  eval: bucket 0 perplexity 6.5\nFold 3 accuracy: 0.5\nFold 1 Epoch 3 loss 0.25", [(1, "bucket 0 perplexity", 6.5, None, None), (2, "Fold 3 accuracy", 0.5, None, None), (3, "loss", 0.25, None, 3)]),
     ("number of many", "Game 10, average reward 12.5\nSample 7 loss: 0.5", [(1, "average reward", 12.5, None, None), (2, "loss", 0.5, None, None)]),
+    ("iterations cut short", "ep 3/10 it 7/90 loss 0.5", [(1, "loss", 0.5, 7, 3)]),
+    ("clock before a counter", "[17:00:00] src/learner.cc:12: [7]\ttest-error:0.5\n[17:00:01] [8]\ttest-error:0.25", [(1, "test-error", 0.5, 7, None), (2, "test-error", 0.25, 8, None)]),
     ("start of an epoch", "Start of epoch: 3\nval acc: 0.5", [(2, "val acc", 0.5, None, 3)]),
     ("what counts between bars", "| epoch 3 | loss 0.5 | wall 4634 | Client 3 | clip 1%", [(1, "loss", 0.5, None, 3), (1, "clip", 1.0, None, 3)]),
     (
