@@ -32,7 +32,7 @@ _OTHERS = (
     ("tensorflow", re.compile(r"[IWEF]\s[\w./-]+\.(?:cc|cpp|cu|h):[0-9]+\]\s*")),  # its C++ side
     ("nemo", re.compile(rf"\[NeMo\s[DIWE]\s({STAMP})\s[\w./-]+:[0-9]+\]\s*")),
     ("time", re.compile(rf"\[?\s?({STAMP})\s?\]?(?=[\s|:,-]|$)(?:\s?[|,:](?=\s))?\s*(?:-\s+)?")),
-    ("clock", re.compile(r"\[[0-9]{2}:[0-9]{2}:[0-9]{2}\]\s+(?:[\w./-]+\.(?:cc|cpp|cu|h):[0-9]+:\s+)?")),  # XGBoost, MXNet
+    ("source", re.compile(r"[\w./-]+\.(?:cc|cpp|cu|h|py):[0-9]+:\s+")),  # XGBoost, MXNet
     ("host", re.compile(r"\[?[\w.-]+\]?\s(?=\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T\s][0-9]{2}:)")),
     ("level", re.compile(rf"\[?{_LEVEL}\]?(?::[\w.]+:|:\s|\s*\|\s|\s+-\s+|\s*\]|\s+|(?<=\]))\s*")),
     ("level in brackets", re.compile(rf"\[{_LEVEL}:[\w.]+\]\s*|\[{_LEVEL}\s+[^\]\s]+\]\s*")),
@@ -46,6 +46,7 @@ _OTHERS = (
     ("fence", re.compile(r"```\s+(?=\S)")),  # of Markdown, on the line of what it holds
 )
 _NEEDS_MORE = {
+    "source",
     "position in brackets",
     "logger after a dash",
     "logger before a bar",
