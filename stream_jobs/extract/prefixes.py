@@ -31,6 +31,7 @@ _OTHERS = (
     ("kaldi", re.compile(r"(?:V?LOG|WARNING|ERROR)(?:\[[0-9]\])? \([\w-]+(?:\[[^\]\s]*\])?:[^\s]+\.(?:cc|h|cu):[0-9]+\)\s")),
     ("tensorflow", re.compile(r"[IWEF]\s[\w./-]+\.(?:cc|cpp|cu|h):[0-9]+\]\s*")),  # its C++ side
     ("nemo", re.compile(rf"\[NeMo\s[DIWE]\s({STAMP})\s[\w./-]+:[0-9]+\]\s*")),
+    ("time and name", re.compile(rf"\[({STAMP}) [\w.-]+\]\s*\([\w./]+\.py [0-9]+\):\s+")),  # Swin Transformer and its heirs
     ("time", re.compile(rf"\[?\s?({STAMP})\s?\]?(?=[\s|:,-]|$)(?:\s?[|,:](?=\s))?\s*(?:-\s+)?")),
     ("source", re.compile(r"[\w./-]+\.(?:cc|cpp|cu|h|py):[0-9]+:\s+")),  # XGBoost, MXNet
     ("host", re.compile(r"\[?[\w.-]+\]?\s(?=\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T\s][0-9]{2}:)")),

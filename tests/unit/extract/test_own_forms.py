@@ -92,6 +92,11 @@ READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
     ("number of many", "Game 10, average reward 12.5\nSample 7 loss: 0.5", [(1, "average reward", 12.5, None, None), (2, "loss", 0.5, None, None)]),
     ("iterations cut short", "ep 3/10 it 7/90 loss 0.5", [(1, "loss", 0.5, 7, 3)]),
     ("clock before a counter", "[17:00:00] src/learner.cc:12: [7]\ttest-error:0.5\n[17:00:01] [8]\ttest-error:0.25", [(1, "test-error", 0.5, 7, None), (2, "test-error", 0.25, 8, None)]),
+    (
+        "Swin Transformer's prefix",
+        "[2024-01-01 10:00:00 swin_t] (main.py 123): INFO Train: [3/30][10/90]\tlr 0.125\tloss 0.5 (0.75)\n[2024-01-01 10:00:01 swin_t] (main.py 124): INFO Accuracy of the network: 75.5%",
+        [(1, "lr", 0.125, 10, 3), (1, "loss", 0.5, 10, 3), (2, "Accuracy of the network", 75.5, 10, 3)],
+    ),
     ("start of an epoch", "Start of epoch: 3\nval acc: 0.5", [(2, "val acc", 0.5, None, 3)]),
     ("what counts between bars", "| epoch 3 | loss 0.5 | wall 4634 | Client 3 | clip 1%", [(1, "loss", 0.5, None, 3), (1, "clip", 1.0, None, 3)]),
     (
