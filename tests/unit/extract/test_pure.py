@@ -13,8 +13,10 @@ from stream_jobs.extract import Events, Options, Points, State, extract, plans
 from stream_jobs.extract.bars import progress_of
 from stream_jobs.extract.state import STATE_LIMIT
 from tests.unit.extract.helpers import keyed, lines_of, part
-from tests.unit.extract.test_forms import FORMS
+from tests.unit.extract.test_forms import COUNTED, FORMS
 from tests.unit.extract.test_no_metrics import KINDS
+from tests.unit.extract.test_own_forms import READ as OWN
+from tests.unit.extract.test_sentences import READ as SENTENCES
 
 RECORDS = [
     '{"tw":"header","t":1760000000000,"v":1,"uuid":"u","task":"t","start":"s","rank":0,"world":1,"host":"h","pid":1,"file":1}',
@@ -48,7 +50,8 @@ OTHERS = [
     "epoch 2:",
     "zorp~0.5 step 3",
 ]
-KNOWN = [line for _, text, _ in FORMS for line in text.split("\n")] + list(KINDS.values()) + RECORDS + TRACE + OTHERS
+FORMED = [line for _, text, _ in [*FORMS, *COUNTED, *SENTENCES, *OWN] for line in text.split("\n")]
+KNOWN = FORMED + list(KINDS.values()) + RECORDS + TRACE + OTHERS
 LINE = st.one_of(
     st.sampled_from(KNOWN), st.text(max_size=60), st.from_regex(r"[a-z_]{1,6}[:=] ?-?[0-9]{1,3}(\.[0-9]{1,3})?(e-[0-9])?")
 )
