@@ -63,7 +63,7 @@ class _Page:
     opened: float
     visible: bool
     heard: float
-    connections: int = 0  # its live streams: it is open as long as one is
+    connections: int = 0  # its live streams: it is open as long as one is; in the background it has none
     looked: float = 0.0  # seconds in the foreground
     looking_since: float | None = None
 
@@ -125,10 +125,13 @@ class Presence:
         return new
 
     def disconnect(self, page: str, now: float) -> None:
-        """Its live stream broke. A page that is still open connects again in a moment, or its next word comes."""
+        """Its live stream broke. A page that is still open connects again in a moment, or its next word comes.
+
+        A page in the background ends its stream itself, and goes on saying that it is there.
+        """
         if one := self._pages.get(page):
             one.connections = max(one.connections - 1, 0)
-            if one.connections == 0:
+            if one.connections == 0 and one.visible:
                 # A closed tab ends the stream at once, a network's hiccup too: what is left is the time to come back.
                 one.heard = min(one.heard, now - PAGE_SILENCE + RELOAD * 2)
 

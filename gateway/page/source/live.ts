@@ -1,4 +1,7 @@
 // The live stream of a task, shared by the parts of the page. The browser itself comes back where it was.
+//
+// It is open while somebody sees the page. Browsers give a host six connections for all tabs together (HTTP/1.1), and keep
+// a page that was left, its stream too, for "back": six streams that nobody sees, and no request of any page gets through.
 
 import { address, type News, type Task, type TaskEvent } from "./api";
 
@@ -25,6 +28,7 @@ export class Live {
 
   constructor(private task: string) {
     this.opened = new Promise((ready) => (this.ready = ready));
+    document.addEventListener("visibilitychange", this.heed);
     this.open();
   }
 
@@ -34,10 +38,22 @@ export class Live {
   }
 
   close(): void {
-    clearTimeout(this.again);
-    this.source?.close();
+    document.removeEventListener("visibilitychange", this.heed);
+    this.leave();
     this.listeners.clear();
   }
+
+  private leave(): void {
+    clearTimeout(this.again);
+    this.source?.close();
+    this.source = null;
+  }
+
+  /** Open while the page is seen; a page that opens unseen waits for its place first. */
+  private readonly heed = (): void => {
+    if (document.hidden && this.place) this.leave();
+    else if (!this.source) this.open();
+  };
 
   private open(): void {
     const source = new EventSource(address(`tasks/${this.task}/live`, { after: this.place }));
@@ -46,7 +62,10 @@ export class Live {
       this.ready();
       this.tell("problem", "");
     });
-    source.addEventListener("place", (event) => (this.place = event.lastEventId));
+    source.addEventListener("place", (event) => {
+      this.place = event.lastEventId;
+      this.heed();
+    });
     source.addEventListener("new", (event) => {
       this.place = event.lastEventId;
       this.tell("news", JSON.parse(event.data) as News);
@@ -56,8 +75,8 @@ export class Live {
     source.addEventListener("error", () => {
       this.tell("problem", "The live stream is interrupted; it goes on by itself.");
       if (source.readyState !== EventSource.CLOSED) return; // the browser tries again
-      source.close(); // refused: by a gateway that starts, or has too many streams
-      this.again = window.setTimeout(() => this.open(), 2000);
+      this.leave(); // refused: by a gateway that starts, or has too many streams
+      this.again = window.setTimeout(this.heed, 2000);
     });
   }
 

@@ -52,6 +52,7 @@ function show(now) {
   const before = state;
   state = now.state;
   viewer = now;
+  if (state === "absent" && before === "absent") return; // told again after the stream was: why it is absent stands there
   document.body.dataset.state = state;
   at("stop").hidden = !["loading", "ready"].includes(state);
   at("warning").hidden = !(now.warned && state === "ready");
@@ -82,7 +83,7 @@ function show(now) {
   if (state === "loading") at("headline").textContent = `${now.title} is being loaded`;
   else if (state === "releasing") at("headline").textContent = `${now.title} goes: ${now.step}`;
   else if (state === "failed") fail(`${now.title} did not come up, or ended`, now.step);
-  else if (before === "" || before === "absent") {
+  else if (before === "") {
     at("headline").textContent = "Not loaded";
     at("why").textContent = "Nobody looks at this task in this tool now.";
     at("load").textContent = "Load";
@@ -95,19 +96,30 @@ function show(now) {
   }
 }
 
-const live = new EventSource(`live?page=${page}`);
-live.onmessage = (message) => show(JSON.parse(message.data));
-live.onerror = () => { at("note").textContent = "the gateway does not answer; trying again"; };
+// Open while somebody sees the page, or something is under way. Browsers give a host six connections for all tabs together
+// (HTTP/1.1): with six tabs in the background that hold one each, no request of any page gets through.
+let live = null;
+function watch() {
+  if (document.hidden && !["", "loading", "releasing"].includes(state)) {
+    live?.close();
+    live = null;
+  } else if (!live) {
+    live = new EventSource(`live?page=${page}`);
+    live.onmessage = (message) => { show(JSON.parse(message.data)); watch(); };
+    live.onerror = () => { at("note").textContent = "the gateway does not answer; trying again"; };
+  }
+}
+watch();
 
 const word = (more) => ({ page, visible: document.visibilityState === "visible", ...more });
 let closing = false; // browsers say that a page is hidden after they said that it goes
 const say = () => closing || fetch("presence", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(word()), keepalive: true }).catch(() => {});
-document.addEventListener("visibilitychange", say);
+document.addEventListener("visibilitychange", () => { say(); watch(); });
 setInterval(say, 15000);
 say();
 addEventListener("pagehide", () => {
   closing = true;
-  live.close();
+  live?.close();
   navigator.sendBeacon("presence", new Blob([JSON.stringify(word({ closing: true }))], { type: "application/json" }));
 });
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });

@@ -87,6 +87,19 @@ def test_a_page_whose_connection_broke_without_a_word_is_gone_soon() -> None:
     assert time.released <= 20
 
 
+def test_a_page_in_the_background_ends_its_stream_itself_and_is_open_all_the_same() -> None:
+    """It says once a minute that it is there; one that says nothing any more is gone."""
+    time = Time(OFFLINE)
+    time.presence.connect("one", "ada", time.now)
+    time.presence.page("one", "ada", False, time.now)
+    time.presence.disconnect("one", time.now)
+    for _ in range(10):
+        assert time.go(60).released is None
+        time.presence.page("one", "ada", False, time.now)
+    time.go(200)
+    assert time.released is not None
+
+
 def test_a_page_in_the_background_for_the_limit_loses_its_viewer_after_a_warning() -> None:
     time = Time(THRESHOLD)
     time.presence.connect("one", "ada", time.now)
