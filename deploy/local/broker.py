@@ -108,7 +108,7 @@ class Broker:
         (self._folder / "log4j2.xml").write_text(_LOG4J.format(log=self._log))
         if (self._folder / "data" / "meta.properties").exists():
             return
-        command = [*self._jvm(256), "-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", "format"]
+        command = [*self._jvm(256), "kafka.tools.StorageTool", "format"]
         done = subprocess.run([*command, "-t", _cluster_id(), "-c", str(self._config)], capture_output=True, text=True)
         if done.returncode:
             raise PermanentError(f"the broker's storage could not be formatted: {(done.stderr or done.stdout).strip()[-500:]}")
@@ -126,6 +126,9 @@ class Broker:
             f"-Xmx{heap_mb}m",
             # The serial collector: the others keep threads and memory for machines that have more than two cores.
             "-XX:+UseSerialGC",
+            # The first compiler alone: ready in 1.7 s instead of 2.3, for 2.5 s of a core instead of 4.2; what the second one
+            # makes of the broker's code pays only on a node that runs for hours at its limit.
+            "-XX:TieredStopAtLevel=1",
             "-Djava.awt.headless=true",
             f"-Dlog4j2.configurationFile={self._folder / 'log4j2.xml'}",
             "-cp",
