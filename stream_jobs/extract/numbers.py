@@ -66,6 +66,10 @@ def read(text: str) -> float | None:
     return word_value(text)
 
 
+def is_time(unit: str) -> bool:
+    return unit.lower() in _TIME
+
+
 def is_rate(unit: str) -> bool:
     """So many of something a second, a device, …"""
     return bool(_RATE.match(unit)) and unit.split("/")[0].lower() not in _TIME

@@ -116,7 +116,7 @@ class Phrase(Cursor):
                 break
         if words and words[0].text.lower() == "of":  # `iteration: 1 of max_iter: 9`
             words = words[1:]
-        if len(words) > 1 and words[0].text in ("the", "The"):
+        if len(words) > 1 and words[0].text in ("the", "The", "INFO", "DEBUG"):
             words = words[1:]
         if len(words) > 1 and until is None and words[-1].text in LINKS:  # `loss is: 0.5`
             words = words[:-1]
@@ -266,6 +266,8 @@ class Phrase(Cursor):
         string = self._string(name)
         if names.is_never(string) or names.is_count(string):
             return
+        if token is not None and numbers.is_time(token.text) and names.plain(string).endswith("speed"):
+            return  # `Speed: 0.5ms preprocess, 8.5ms inference`: no speed
         if self.open[""] and not names.is_metric(string) and self._is_position(name, value):
             return
         if token is not None and token.text and numbers.is_rate(token.text):

@@ -97,6 +97,7 @@ READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
         "[2024-01-01 10:00:00 swin_t] (main.py 123): INFO Train: [3/30][10/90]\tlr 0.125\tloss 0.5 (0.75)\n[2024-01-01 10:00:01 swin_t] (main.py 124): INFO Accuracy of the network: 75.5%",
         [(1, "lr", 0.125, 10, 3), (1, "loss", 0.5, 10, 3), (2, "Accuracy of the network", 75.5, 10, 3)],
     ),
+    ("level of a writer that is named first", "trainer-0 | 2024-01-01 10:00:00 INFO Test accuracy: 0.5", [(1, "Test accuracy", 0.5, None, None)]),
     ("start of an epoch", "Start of epoch: 3\nval acc: 0.5", [(2, "val acc", 0.5, None, 3)]),
     ("what counts between bars", "| epoch 3 | loss 0.5 | wall 4634 | Client 3 | clip 1%", [(1, "loss", 0.5, None, 3), (1, "clip", 1.0, None, 3)]),
     (
@@ -110,6 +111,7 @@ NONE = {
     "how many epochs it took": "Converged in 3 epochs",
     "length in a configuration": "episode_length: 150",
     "best checkpoint": "Best ckpt, val loss 0.17 @ epoch1269 with seed 0",
+    "times of parts": "Speed: 0.5ms preprocess, 8.5ms inference, 0.1ms postprocess per image at shape (1, 3, 64, 64)",
     "value in a sentence": "0.5 loss at step 100",
     "value first, of no metric": "   12.5 = Validation cost (cents)",
     "what was loaded": "Loaded: 0.000071 seconds",
