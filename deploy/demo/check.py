@@ -45,7 +45,7 @@ class Query:
 
 
 def compare(query: Query, task: str, journal: Path, logs: list[Path]) -> Verdict:
-    """Every point and every line of `task`, both ways."""
+    """Every point and every line of `task`, both ways; and the ledger calls it complete."""
     verdict = Verdict(task)
     truth = collections.Counter(_key(json.loads(line)) for line in journal.read_text().splitlines())
     shown = collections.Counter(
@@ -67,6 +67,8 @@ def compare(query: Query, task: str, journal: Path, logs: list[Path]) -> Verdict
         if stored.pop(log.name, []) != written:
             verdict.faults.append(f"{log.name}: the view's lines are not the file's {len(written)} lines")
     verdict.faults += [f"{name}: lines in the view of a file that is not there" for name in stored]
+    said = query.rows("SELECT verdict FROM task_completeness WHERE task_id = {task:String}", task=task)
+    verdict.faults += [f"the ledger says: {row['verdict']}" for row in said if row["verdict"] != "complete"]
     return verdict
 
 

@@ -49,12 +49,12 @@ class Beats:
         by_task: dict[str, list[Followed]] = {task: [] for task in due}
         for item in files:
             task = item.tail.ref.task
-            if task in due and item.tail.named and (item.end_done_at is None or task in changed):
+            if task in due and item.tail.named and item.end_sent_at is None:  # the end is a file's last word, and says as much
                 by_task[task].append(item)
         for task, items in by_task.items():
             changed.discard(task)
-            if not items and task not in self._always and task in self._last:
-                del self._last[task]  # all its files are over
+            if not items and task not in self._always:
+                self._last.pop(task, None)  # all its files are over
                 continue
             self._last[task] = now
             for first in range(0, max(len(items), 1), FILES):

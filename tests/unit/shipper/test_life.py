@@ -100,6 +100,18 @@ def test_heartbeats_come_soon_on_change_and_every_ten_seconds(rig: Rig, tmp_path
     assert 5 <= len(rig.sink.beats()) - before <= 7
 
 
+def test_a_file_s_end_is_its_last_word_as_views_take_it(rig: Rig, tmp_path: pathlib.Path) -> None:
+    """The newest word by the shipper's own time counts: one behind the end would say for ever that the file may grow."""
+    write(tmp_path / "a.log", HEADER + "{}\n")
+    rig.run(5)
+    write(tmp_path / "a.log", END)
+    rig.run(60)
+    said = [(beat.time, "") for beat in rig.sink.beats() for state in beat.files if state.file.file_id == UUID]
+    assert said
+    said += [(end.time, end.reason) for end in rig.sink.ends()]
+    assert max(said)[1] == "end-record"
+
+
 def test_heartbeats_cost_no_memory_while_the_broker_is_away(rig: Rig, tmp_path: pathlib.Path) -> None:
     write(tmp_path / "a.log", "one\n")
     rig.run()
