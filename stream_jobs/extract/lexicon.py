@@ -88,7 +88,7 @@ NEVER = _words(
     signal retry retries attempt n_updates allocated reserved max_allocated max_reserved memallocated
     maxmemallocated oom gb_free smpl skipped eta_seconds remaining_time elapsed_time_str total_flos num_classes classes
     length max_length seq_length job_id jobid id uid gid index idx num count device cuda node host hostname address
-    addr checkpoint ckpt support loaded episode_t batch_id max_accuracy"""
+    addr checkpoint ckpt support loaded episode_t batch_id max_accuracy percent_complete"""
 )
 REPEATS = {"best", "previous", "prev"}
 NEVER_WORDS = _words(

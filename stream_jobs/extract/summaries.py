@@ -23,12 +23,14 @@ _KALDI = re.compile(
 )
 # AutoGluon: `0.75  = Validation score   (accuracy)`, `2.5s  = Training   runtime`
 _VALUED = re.compile(rf"\s*{_VALUE}s?\s+= ((?:Validation|Training|Test)\s+(?:score|runtime)(?:\s+\(-?[\w-]+\))?)\s*$")
+# R: `iter  10 value 0.5`
+_R = re.compile(rf"iter\s+([0-9]+)\s+(value)\s+{_VALUE}\s*$")
 _STEP = 70  # rank of a counter that no word names
 
 
 def read(text: str, reading: Reading) -> bool:
     """Read the whole line by one of these forms; False where it is none of them."""
-    return any(form(text, reading) for form in (_coco, _darknet, _region, _kaldi, _valued))
+    return any(form(text, reading) for form in (_coco, _darknet, _region, _kaldi, _valued, _r))
 
 
 def _coco(text: str, reading: Reading) -> bool:
@@ -76,6 +78,14 @@ def _valued(text: str, reading: Reading) -> bool:
     if found is not None:
         reading.loose.append(Span(*found.span(2)))
         _add(" ".join(found[2].split()), found, 1, "value = name", reading)
+    return found is not None
+
+
+def _r(text: str, reading: Reading) -> bool:
+    found = _R.match(text)
+    if found is not None:
+        reading.steps.append(Counter(0, Span(*found.span(1)), None, "iter"))
+        _add(Span(*found.span(2)), found, 3, "R", reading)
     return found is not None
 
 

@@ -77,7 +77,8 @@ def header(text: str, above: Table | None = None) -> Table | None:
         return None
     cells = pipe_cells(text)
     if cells is not None:
-        return _opened(PIPE, [cell.strip() for cell in cells], 2)
+        cells = [cell.strip() for cell in cells]
+        return _lower(above, cells) or _opened(PIPE, cells, 2)
     if _PIPE.search(body) is not None and "=" not in body and ": " not in body and _FIGURE.search(body) is None:
         return _opened(OPEN, [cell.strip() for cell in _PIPE.split(body)], 2)
     if "," in body:
@@ -108,6 +109,15 @@ def _spaced(cells: list[str]) -> Table | None:
 
 def _is_column(cell: str) -> bool:
     return cell == "time" or (cell.replace("_", "").isalpha() and (names.is_metric(cell) and not names.is_split_only(cell)))
+
+
+def _lower(above: Table | None, cells: list[str]) -> Table | None:
+    """MATLAB's `|  |  Accuracy  |  Loss  |` below `|  Epoch  |  Mini-batch  |  Mini-batch  |`: the lower half of a header."""
+    if above is None or above.kind != PIPE or not len(set(above.columns)) < len(above.columns) == len(cells) or cells[0]:
+        return None
+    if not all(not cell or (_CELL.fullmatch(cell) and numbers.read(cell) is None) for cell in cells):
+        return None
+    return Table(PIPE, tuple(f"{upper} {cell}".strip() for upper, cell in zip(above.columns, cells, strict=True)))
 
 
 def _is_upper(words: list[str]) -> bool:

@@ -98,6 +98,13 @@ READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
         [(1, "lr", 0.125, 10, 3), (1, "loss", 0.5, 10, 3), (2, "Accuracy of the network", 75.5, 10, 3)],
     ),
     ("level of a writer that is named first", "trainer-0 | 2024-01-01 10:00:00 INFO Test accuracy: 0.5", [(1, "Test accuracy", 0.5, None, None)]),
+    (
+        "MATLAB, a header over two lines",
+        "|=====|\n|  Epoch  |  Iteration  |  Time Elapsed  |  Mini-batch  |  Mini-batch  |\n|         |             |   (hh:mm:ss)   |   Accuracy   |     Loss     |\n|=====|\n"
+        "|       1 |          10 |       00:00:01 |       50.00% |       0.7500 |",
+        [(5, "Mini-batch Accuracy", 50, 10, 1), (5, "Mini-batch Loss", 0.75, 10, 1)],
+    ),
+    ("R", "iter   10 value 0.5\nfinal  value 0.25", [(1, "value", 0.5, 10, None)]),
     ("start of an epoch", "Start of epoch: 3\nval acc: 0.5", [(2, "val acc", 0.5, None, 3)]),
     ("what counts between bars", "| epoch 3 | loss 0.5 | wall 4634 | Client 3 | clip 1%", [(1, "loss", 0.5, None, 3), (1, "clip", 1.0, None, 3)]),
     (
