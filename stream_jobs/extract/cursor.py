@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from stream_jobs.extract import names, numbers
 from stream_jobs.extract.reading import Span
 from stream_jobs.extract.tokens import NUM, OPAQUE, PUNCT, WORD, Token, tokenize
 
+_FROM = re.compile(r"@[0-9]*\.[0-9]+$")
 _LONG_UNITS = {"minutes", "minute", "min", "m", "hours", "hour", "h", "days", "day"}
 LINKS = {"is", "was", "are"}
 _BYTES = {"bytes", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib"}
@@ -37,6 +40,15 @@ class Cursor:
             if depth == 0:
                 return i
         return None
+
+    def _is_range(self, at: int) -> bool:
+        """The colon of `AP@0.50:0.95`, with a sign or a value behind it."""
+        colon, until, behind = (self.tokens[i : i + 1] for i in (at, at + 1, at + 2))
+        if not behind or colon[0].space or until[0].kind != NUM or until[0].space:
+            return False
+        start = colon[0].start
+        fraction = _FROM.search(self.text, max(start - 12, 0), start) is not None
+        return fraction and (self._is_sign(at + 2) or behind[0].kind == NUM)
 
     def _past_list(self, at: int) -> int:
         """Behind the square bracket that closes the one at `at`; the end where none does."""

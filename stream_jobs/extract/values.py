@@ -16,6 +16,8 @@ class Values(Brackets):
 
     def _sign(self, at: int, name: Span | None) -> int:
         """At `=` or `:` behind a name."""
+        if name is not None and self._is_range(at):  # `AP@0.50:0.95 = 0.5`
+            return self._value(at + 2 + self._is_sign(at + 2), Span(name.start, self.tokens[at + 1].end), "name value")
         follow = at + 1
         while follow < len(self.tokens) and self.tokens[follow].text == "*":  # `**Loss:** 0.5`
             follow += 1
@@ -91,6 +93,9 @@ class Values(Brackets):
                 return self._past_list(at)
             if self._count(name, following, "counter in brackets"):
                 self._boundary()
+                return at + 2
+            if token.text == "(" and following.kind == COUNTER:  # `fg/bg=(20/1004)`
+                self._after()
                 return at + 2
             close = next((i for i in range(at + 2, min(at + 8, len(self.tokens))) if self.tokens[i].text in "])"), None)
             if token.text == "[" and close is not None and names.plain(string) in lexicon.SPLITS:

@@ -105,6 +105,13 @@ READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
         [(5, "Mini-batch Accuracy", 50, 10, 1), (5, "Mini-batch Loss", 0.75, 10, 1)],
     ),
     ("R", "iter   10 value 0.5\nfinal  value 0.25", [(1, "value", 0.5, 10, None)]),
+    (
+        "ranges in names",
+        "AP@0.50:0.95 = 0.5, AP@0.50 = 0.75, mAP@[.5:.95]: 0.25\nmAP@.5:.95 0.125",
+        [(1, "AP@0.50:0.95", 0.5, None, None), (1, "AP@0.50", 0.75, None, None), (1, "mAP@[.5:.95]", 0.25, None, None), (2, "mAP@.5:.95", 0.125, None, None)],
+    ),
+    ("values behind a cut-off", "HR@10:0.5 mAP@0.5:0.75 loss: 1.5", [(1, "HR@10", 0.5, None, None), (1, "mAP@0.5", 0.75, None, None), (1, "loss", 1.5, None, None)]),
+    ("no counter in brackets", "iter 3 loss: 0.5\n\tfg/bg=(20/1004), time cost: 1.5", [(1, "loss", 0.5, 3, None), (2, "time cost", 1.5, 3, None)]),
     ("start of an epoch", "Start of epoch: 3\nval acc: 0.5", [(2, "val acc", 0.5, None, 3)]),
     ("what counts between bars", "| epoch 3 | loss 0.5 | wall 4634 | Client 3 | clip 1%", [(1, "loss", 0.5, None, 3), (1, "clip", 1.0, None, 3)]),
     (
