@@ -25,11 +25,11 @@ class Beat:
 class Beats:
     """When which task's heartbeat is due. At most one set a task is on its way, so that an absent broker costs no memory."""
 
-    def __init__(self, settings: Settings, publisher: Publisher, metrics: Metrics, wall: Callable[[], float]) -> None:
+    def __init__(self, settings: Settings, publisher: Publisher, metrics: Metrics, stamp: Callable[[], float]) -> None:
         self._settings = settings
         self._publisher = publisher
         self._metrics = metrics
-        self._wall = wall
+        self._stamp = stamp
         self._host = host()
         self._last: dict[str, float] = {}
         self._on_way: dict[str, int] = {}
@@ -59,7 +59,7 @@ class Beats:
             self._last[task] = now
             for first in range(0, max(len(items), 1), FILES):
                 states = tuple(item.tail.state() for item in items[first : first + FILES])
-                time = round(self._wall() * 1000)
+                time = round(self._stamp() * 1000)
                 beat = Heartbeat(task, self._settings.source, self._host, time, round(interval * 1000), states)
                 self._on_way[task] = self._on_way.get(task, 0) + 1
                 self._publisher.send(beat, Beat(task))

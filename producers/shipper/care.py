@@ -14,6 +14,7 @@ import secrets
 from collections.abc import Callable
 
 from producers.shipper import identity
+from producers.shipper.clock import onward
 from producers.shipper.discovery import Found
 from producers.shipper.folders import StateFolder
 from producers.shipper.followed import Followed
@@ -37,6 +38,7 @@ class Care:
         self.settings = settings
         self.metrics = metrics
         self.wall = wall
+        self.stamp = onward(wall)  # for whatever is told to others
         self.all: dict[Followed, None] = {}
         self.active: dict[Followed, None] = {}  # with bytes to read, in order of service
         self.ending: dict[Followed, None] = {}  # with an end reason

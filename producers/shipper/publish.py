@@ -20,6 +20,7 @@ from typing import Any, Protocol
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka import errors as kafka_errors
 
+from producers.shipper.clock import onward
 from producers.shipper.reconnect import Client
 from runtime.broker import client_options
 from runtime.retry import Backoff, LogLimiter
@@ -63,6 +64,7 @@ class KafkaPublisher:
         self._open: dict[int, Any] = {}  # number of a send without a result → its token
         self._lock = threading.Lock()  # of `_open`: results come from kafka-python's thread and from ours
         self._numbers = itertools.count()
+        self._stamp = onward(time.time)
         self._problem: str | None = "not connected to the broker yet"
         self._worn_out = False  # the producer has met an error that it does not recover from
         self._bug: Exception | None = None
@@ -129,7 +131,8 @@ class KafkaPublisher:
         with self._lock:
             self._open[number] = token
         try:
-            future = producer.send(self._settings.topic, value=value, key=key, headers=headers)
+            stamp = round(self._stamp() * 1000)
+            future = producer.send(self._settings.topic, value=value, key=key, headers=headers, timestamp_ms=stamp)
         except (kafka_errors.KafkaError, ValueError) as error:  # ValueError: a topic name that is not allowed
             self._refused(number, error)
         else:

@@ -49,7 +49,7 @@ class Pump:
         self._copies = copies
         self._publisher = publisher
         self._metrics = care.metrics
-        self._wall = care.wall
+        self._stamp = care.stamp
         self._backoff = Backoff(first=0.1, most=5.0)
         self._failed: dict[Followed, None] = {}
         self._share = max(settings.shipper.in_flight // 4, RECORD_LIMIT + DELTA_LIMIT)
@@ -132,7 +132,7 @@ class Pump:
             if not tail.named and self._copies.must_wait(item, now):
                 item.next_read = now + HELD
                 return False
-            now_ms, task = round(self._wall() * 1000), self._settings.task
+            now_ms, task = round(self._stamp() * 1000), self._settings.task
             got = tail.next(read, final=final, time=now_ms, source=self._settings.source, patterns=task.patterns)
         except Changed:
             follower.begin_again(item, "rewritten", now)
@@ -256,7 +256,7 @@ class Pump:
                 continue
             if item.end_sent_at is None and item.outstanding == 0:
                 rest = b"" if known else self._rest(item)
-                end = tail.end(item.end_reason, round(self._wall() * 1000), self._settings.source, rest)
+                end = tail.end(item.end_reason, round(self._stamp() * 1000), self._settings.source, rest)
                 item.end_sent_at = end.offset
                 item.outstanding += 1
                 self._publisher.send(end, Farewell(item, end))

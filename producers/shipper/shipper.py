@@ -50,7 +50,7 @@ class Shipper:
         self._finder = Finder(self.care, locator, write)
         self.follower = Follower(self.care, self._finder, locator, copies)
         self.pump = Pump(self.care, self.follower, copies, publisher)
-        self._beats = Beats(settings, publisher, metrics, wall)
+        self._beats = Beats(settings, publisher, metrics, self.care.stamp)
         self._publisher = publisher
         self._wall = wall
         self._next_measure = 0.0

@@ -104,6 +104,7 @@ class Rig:
         self.folder = folder
         self.sink = sink or Sink()
         self.now = 1000.0
+        self.ahead = 0.0  # s by which the machine's clock is wrong
         self.environ = {
             "TRAINWIRE_LOGS": str(folder / "**" / "*.log"),
             "TRAINWIRE_TASK_ID": "t1",
@@ -116,7 +117,10 @@ class Rig:
 
     def start(self) -> None:
         self.metrics = Metrics("shipper")
-        self.shipper = Shipper(self.settings, self.sink, self.metrics, wall=lambda: 1.7e9 + self.now, write=self.write)
+        self.shipper = Shipper(self.settings, self.sink, self.metrics, wall=self.wall, write=self.write)
+
+    def wall(self) -> float:
+        return 1.7e9 + self.now + self.ahead
 
     def run(self, seconds: float = 1.5, step: float = 0.05) -> None:
         """Let that much time pass."""

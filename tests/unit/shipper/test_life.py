@@ -100,16 +100,34 @@ def test_heartbeats_come_soon_on_change_and_every_ten_seconds(rig: Rig, tmp_path
     assert 5 <= len(rig.sink.beats()) - before <= 7
 
 
+def newest_word(rig: Rig) -> str:
+    """Of all that was said of the file, what has the latest time: its end's reason, or nothing."""
+    said = [(beat.time, "") for beat in rig.sink.beats() for state in beat.files if state.file.file_id == UUID]
+    assert said
+    return max(said + [(end.time, end.reason) for end in rig.sink.ends()])[1]
+
+
 def test_a_file_s_end_is_its_last_word_as_views_take_it(rig: Rig, tmp_path: pathlib.Path) -> None:
     """The newest word by the shipper's own time counts: one behind the end would say for ever that the file may grow."""
     write(tmp_path / "a.log", HEADER + "{}\n")
     rig.run(5)
     write(tmp_path / "a.log", END)
     rig.run(60)
-    said = [(beat.time, "") for beat in rig.sink.beats() for state in beat.files if state.file.file_id == UUID]
-    assert said
-    said += [(end.time, end.reason) for end in rig.sink.ends()]
-    assert max(said)[1] == "end-record"
+    assert newest_word(rig) == "end-record"
+
+
+def test_a_clock_that_jumps_hides_no_end_and_turns_no_order(rig: Rig, tmp_path: pathlib.Path) -> None:
+    write(tmp_path / "a.log", HEADER)
+    for ahead in (0.0, 3600.0, -3600.0, 0.0, -3600.0):
+        rig.ahead = ahead
+        write(tmp_path / "a.log", f"at {ahead}\n")
+        rig.run(25)
+    write(tmp_path / "a.log", END)
+    rig.run(5)
+    times = [event.time for event in rig.sink.log]
+    assert times == sorted(times)
+    assert len(rig.sink.beats()) > 10, "it goes on saying that it lives"
+    assert newest_word(rig) == "end-record"
 
 
 def test_heartbeats_cost_no_memory_while_the_broker_is_away(rig: Rig, tmp_path: pathlib.Path) -> None:
