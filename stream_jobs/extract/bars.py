@@ -23,6 +23,8 @@ _RICH = re.compile(r"[━╸╺]{2,}\s*(?:([0-9]+)/([0-9]+))?(?:\s*[0-9:-]{4,}(?
 _THIN = re.compile(
     rf"(?<![0-9.])[0-9]{{1,3}}%\s[━╸╺─]{{2,400}}\s({_N})/({_N})(?:\s[0-9.]+[kKMGT]?(?:it/s|B/s|s/it))?(?:\s[0-9:.]+[smhd]?(?:<[0-9:.]+[smhd]?)?)?"
 )
+# mmcv: `[>>>>>>    ] 50/90, 163.5 task/s, elapsed: 0s, ETA:     0s`
+_MMCV = re.compile(r"\[[>\s]{2,400}\]\s([0-9]+)/([0-9]+),\s[0-9.]+\stask/s,\selapsed:\s[0-9]+s,\sETA:\s+[0-9]+s")
 _HINTS = ("%", "[", "━")
 
 
@@ -42,6 +44,10 @@ def strip(text: str, reading: Reading) -> str:
         if last is not None:
             _progress(last, reading, "tqdm")
             return text
+    tasks = _MMCV.search(text) if "task/s" in text else None
+    if tasks is not None:
+        _progress(tasks, reading, "mmcv")
+        return _blank(text, tasks)
     thin = _THIN.search(text) if "━" in text or "─" in text else None
     if thin is not None:
         _progress(thin, reading, "tqdm")

@@ -15,6 +15,12 @@ def opens(text: str) -> bool:
     return body.endswith(("(", "{")) or (body.startswith("(") and body.count("(") > body.count(")"))
 
 
+def unfinished(text: str) -> bool:
+    """Whether the line begins a dict that is printed over several lines: `{'batch_size': 32,`."""
+    body = text.strip()
+    return body.startswith("{'") and body.endswith(",") and body.count("{") > body.count("}")
+
+
 def list_edge(text: str) -> int:
     """1 where the line opens a list of objects, -1 where it ends one, 0 elsewhere."""
     return -1 if _LIST_END.fullmatch(text) else int(_LIST.fullmatch(text) is not None)

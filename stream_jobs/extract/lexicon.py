@@ -88,7 +88,7 @@ NEVER = _words(
     signal retry retries attempt n_updates allocated reserved max_allocated max_reserved memallocated
     maxmemallocated oom gb_free smpl skipped eta_seconds remaining_time elapsed_time_str total_flos num_classes classes
     length max_length seq_length job_id jobid id uid gid index idx num count device cuda node host hostname address
-    addr checkpoint ckpt support loaded episode_t batch_id max_accuracy percent_complete"""
+    addr checkpoint ckpt support loaded episode_t batch_id max_accuracy percent_complete jobs"""
 )
 REPEATS = {"best", "previous", "prev"}
 NEVER_WORDS = _words(
@@ -104,7 +104,7 @@ HYPER = re.compile(
     r"(?:^|_)(?:weights?|coef|coeff|alpha|gamma|beta|beta\d|betas|momentum|mom|weight_decay|decay|dropout|eps|epsilon|ratio|temperature|top_k|top_p|warmup|"
     r"sampling_ratio|sampling|threshold|hysteresis|capability|smoothing|interval|freq|frequency|every|patience|factor|"
     r"optimizer|scheduler|estimate|min_lr|max_lr|base_lr|init_lr|initial_lr|lr_mult|size|len|length|width|height|depth|dim|"
-    r"layers|hidden|steps|epochs|workers|gpus|devices|nodes|seed|bits|rank|lora_\w+|clip_grad|max_grad_norm)$"
+    r"layers|hidden|steps|epochs|workers|gpus|devices|nodes|seed|bits|rank|lora_\w+|clip_grad|max_grad_norm|(?:norm|grad|gradient)_clip)$"
 )
 # What settings are called as well, measured: `cur_beta`, `Mean episode length`, `train/base_height`.
 MEASURED = re.compile(

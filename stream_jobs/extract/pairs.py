@@ -31,6 +31,8 @@ class Pairs(Bare):
             at = self._step(at)
         if len(set(self.splits.values())) > 1:
             self._tell_apart()
+        if self.side:
+            self._tell_side()
         if self.groups:
             self._tell_groups_apart()
         self._settle()

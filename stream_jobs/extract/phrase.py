@@ -38,6 +38,7 @@ STOP = {
 CUT = {"with", "and", "has", "got", "gives", "achieved", "reached", "where"}  # what stands before them is no name
 _WHEN = {"after", "at", "for", "of", "in", "on", "during"}
 _CLUMP = re.compile(r"([0-9]+)(epoch|ep|batch|iter|step|num_updates|updates)(?![a-z])")
+_OF_EPOCHS = re.compile(r"([0-9]+\.[0-9]+)/[0-9]+(?:\.[0-9]+)?")
 _NAME_WORDS = 12
 _NAME_CHARACTERS = 256
 
@@ -61,6 +62,7 @@ class Phrase(Cursor):
         self.splits: dict[int, str] = {}  # what stood there before each pair, by the pair's index
         self.group: Span | None = None  # the word that the open square bracket is glued to: `tot_loss[`
         self.groups: dict[int, Span] = {}  # of each pair inside such a bracket, by the pair's index
+        self.side, self.sided = "", 0  # what heads the line, and the index of the first pair behind it
         self.titles: list[str] = []
         self.colons = sum(t.text == ":" and t.space > 0 and t.kind == PUNCT for t in self.tokens) >= 3
         self.last_rate: int | None = None  # index of a pair whose unit may become its name
@@ -91,6 +93,25 @@ class Phrase(Cursor):
             if split and isinstance(name, Span) and seen[self._string(name)] > 1:
                 self.reading.loose.append(name)  # its digits are part of the name
                 pairs[index] = pairs[index]._replace(name=f"{split} {self._string(name)}")
+
+    def _head(self, title: str) -> None:
+        """`DEV : loss 0.5`, `Evaluating test: L1 0.5`: what follows is measured on that split, not in training."""
+        words = title.split()
+        told = words[0].lower() == "evaluating"
+        if len(words) > 2 or not all(word.lower() in lexicon.SPLITS for word in words[told:]):
+            return
+        if told or words[-1].lower() in lexicon.SIDE_SPLITS:
+            self.side, self.sided = " ".join(words[told:]), len(self.reading.pairs)
+
+    def _tell_side(self) -> None:
+        """Names of another split than the training's own are not those of the training."""
+        pairs = self.reading.pairs
+        for index in range(self.sided, len(pairs)):
+            name = pairs[index].name
+            words = lexicon.WORDS.findall(self._string(name).lower())
+            if isinstance(name, Span) and lexicon.SPLITS.isdisjoint(words) and lexicon.PARTS.isdisjoint(words[:1]):
+                self.reading.loose.append(name)
+                pairs[index] = pairs[index]._replace(name=f"{self.side} {self._string(name)}")
 
     def _tell_groups_apart(self) -> None:
         """`loss[loss=0.5, over 8 frames.], tot_loss[loss=0.25]`: a name that stood before takes the group's before it."""
@@ -229,6 +250,13 @@ class Phrase(Cursor):
             self.reading.epochs.append(Counter(0, at, None, name))
         else:
             self.reading.steps.append(Counter(names.step_rank(name) or 0, at, None, name))
+
+    def _count_fraction(self, token: Token, name: str) -> bool:
+        """`Epoch: 0.25/6.0`."""
+        fraction = _OF_EPOCHS.fullmatch(token.text) if names.is_epoch(name) else None
+        if fraction is not None:
+            self.reading.epochs.append(Counter(0, Span(token.start, token.start + fraction.end(1)), None, name))
+        return fraction is not None
 
     def _count(self, name: Span | None, token: Token, rule: str) -> bool:
         """Take the number as a counter of steps or epochs, where that is what its name says."""

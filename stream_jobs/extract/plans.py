@@ -137,6 +137,9 @@ def _plan_text(plan: Plan, text: str, inside: set[int]) -> None:
     """The plan of a line that is no table's."""
     reading = read(text)
     plan.reading = reading
+    if dumps.unfinished(text) and not (reading.steps or reading.epochs or any(pair.sure for pair in reading.pairs)):
+        plan.dump = True  # settings, a member a line
+        return
     # A counter with a total, in a line that counts epochs, is the epoch's own: `Step: 2836. Epoch: 39/40. Iteration: 5/7.`
     free = [counter for counter in reading.steps if counter.total is None] if reading.epochs else []
     step, epoch = _best(free or reading.steps), _best(reading.epochs)

@@ -72,6 +72,8 @@ def pipe_cells(text: str) -> list[str] | None:
 
 def header(text: str, above: Table | None = None) -> Table | None:
     """The table that this line opens, or None. `above`: the table that is open, perhaps by the upper half of this header."""
+    if text.lstrip().startswith("# "):  # `#  step  loss`: as gnuplot and np.savetxt want it
+        text = text.lstrip()[2:]
     body = text.strip(" \t|│┃║:")
     if len(body) > 8192:
         return None

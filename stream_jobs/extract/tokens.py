@@ -28,6 +28,7 @@ _WORD = re.compile(r"[^\W\d][^\s,;|=:()\[\]{}<>\"•]*")
 _COUNTER = re.compile(r"\s*/\s*([0-9][0-9,]*)(?![\w/-]|[.:][0-9])")
 _SPREAD = re.compile(r"[+±]" + NUMBER)
 _UNIT = re.compile(r"%|[A-Za-zµμ]+(?:/[A-Za-z]+)*|(?:/[A-Za-z]+)+")
+_NUMBER_FIRST = re.compile(r"[0-9]{1,4}_[A-Za-z]\w*(?=\s*[=:]\s)")  # a name: `0_f_rmse = 0.5`
 _NUMBERED = re.compile(r"(?i)(?:epoch|step|iter|iteration|batch|round|trial|episode)\s?#$")
 _GLUE = "/#@$^&\\?*"  # directly before a number: it is part of something else
 
@@ -44,7 +45,11 @@ def tokenize(text: str) -> list[Token]:
             at = stop
             continue
         number = _NUMBER.match(text, at) if char in "0123456789.+-" else None
-        if number is not None:
+        named = _NUMBER_FIRST.match(text, at) if number is not None and space else None
+        if named is not None:
+            tokens.append(Token(WORD, at, named.end(), space, named[0]))
+            at = named.end()
+        elif number is not None:
             token, at = _number(text, number, space, depth > 0)
             tokens.append(token)
         elif char == "_" or char.isalpha():

@@ -34,6 +34,9 @@ class Values(Brackets):
         if token.kind in (NUM, COUNTER):
             self._named(at, name, token, rule)
             return at + 1
+        if token.kind == OPAQUE and name is not None and self._count_fraction(token, self._string(name)):
+            self._after()
+            return at + 1
         if token.kind == OPAQUE:
             if numbers.is_short(token.text) and name is not None and names.step_rank(self._string(name)) is not None:
                 self._count(name, token._replace(text=""), rule)
@@ -68,6 +71,8 @@ class Values(Brackets):
         if token.text.lower() in _NOTHING:
             self._after()
             return at + 1
+        if rule == "name : value" and name is not None:
+            self._head(self._string(name))
         self._boundary()
         return at
 

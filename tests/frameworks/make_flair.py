@@ -51,9 +51,9 @@ class Told(TrainerPlugin):
             self.recording.point("loss", record.value, epoch=record.global_step, form=".4f")
             self.recording.point("lr", RATE, epoch=record.global_step, form=".6f")
         elif name == "dev/loss":
-            self.recording.point("loss", record.value, epoch=record.global_step)
+            self.recording.point("DEV loss", record.value, epoch=record.global_step)
         elif name == "dev/micro avg/f1-score":
-            self.recording.point("f1-score (micro avg)", record.value, epoch=record.global_step, form=".4f")
+            self.recording.point("DEV f1-score (micro avg)", record.value, epoch=record.global_step, form=".4f")
 
 
 def main() -> None:
