@@ -13,6 +13,8 @@ from stream_jobs.extract.tokens import COUNTER, NUM, WORD, Token
 _CUT_OFF = re.compile(r"(?i)(?:top|hits?|recall|precision|ndcg|m?ap|mrr|prec|p|r)\W?$")  # at how many: `recall 20`
 _CHAIN_WORD = 3  # characters of a name that nobody knows and no sign introduces
 
+_STEP_OF_ALL = lexicon.STEP_RANK["timestep"]  # better than episodes, where a line has both
+
 
 class Bare(Rounds):
     """A phrase that knows numbers without a sign."""
@@ -85,6 +87,10 @@ class Bare(Rounds):
             self.reading.steps.append(Counter(40, Span(second.start, second.end), None, "epoch|step"))
             return 4
         if token.kind == COUNTER:
+            if first and self._is_sign(1) and len(self.tokens) > 2 and self.tokens[2].kind == WORD:  # `700/9000: episode: 9`
+                self.reading.steps.append(Counter(_STEP_OF_ALL, Span(token.start, token.end), Span(*token.total), "line start"))
+                self._boundary()
+                return 2
             if self.brackets and self.split and not self.reading.epochs:
                 self.reading.epochs.append(Counter(50, Span(token.start, token.end), Span(*token.total), self.split))
             elif self.open["value"] and self.reading.pairs:  # `acc: 0.75 (75/100)`: what it was counted from

@@ -66,7 +66,7 @@ METRIC_WORDS = _words(
     tagger ner parser senter spans_sc cats_score las uas inertia lowerbound functionvalue"""
 )
 METRIC_TAIL = re.compile(
-    r"(?:loss|acc|accuracy|error|auc|f1|lr|mse|mae|rmse|norm|reward|score|ppl|iou|bleu)$|^l_r$|^(?:loss|acc|map|bleu|rouge|top)\d*|[a-z]@\d{1,4}$|(?:rew|reward|len|length)_mean$"
+    r"(?:loss|acc|accuracy|error|auc|f1|lr|mse|mae|rmse|norm|reward|score|ppl|iou|bleu|entropy)$|^l_r$|^(?:loss|acc|map|bleu|rouge|top)\d*|[a-z]@\d{1,4}$|(?:rew|reward|len|length)_mean$"
 )
 SPEED = re.compile(
     r"(?:/|_per_|\bper\b|per_?)(?:s|sec|second|it|iter|step|batch|device|gpu|thread|min|minute|hour)(?![a-z])", re.I
@@ -88,7 +88,7 @@ NEVER = _words(
     signal retry retries attempt n_updates allocated reserved max_allocated max_reserved memallocated
     maxmemallocated oom gb_free smpl skipped eta_seconds remaining_time elapsed_time_str total_flos num_classes classes
     length max_length seq_length job_id jobid id uid gid index idx num count device cuda node host hostname address
-    addr checkpoint ckpt support loaded episode_t batch_id max_accuracy percent_complete jobs"""
+    addr checkpoint ckpt support loaded episode_t batch_id max_accuracy percent_complete jobs starttime endtime"""
 )
 REPEATS = {"best", "previous", "prev"}
 NEVER_WORDS = _words(

@@ -60,6 +60,13 @@ class Pairs(Bare):
         return self._punct(at, token)
 
     def _word(self, at: int, token: Token) -> int:
+        value = numbers.word_value(token.text)
+        if value is not None and self.words and token.space:  # `loss nan`
+            called = self._name()
+            if called is not None and names.is_metric(self._string(called)):
+                self._add(called, value, "name value")
+                self._after()
+                return at + 1
         if self.words and (token.space == 2 or self._ends_sentence(token)):
             self._boundary()
             self.edge = "|"
@@ -84,13 +91,6 @@ class Pairs(Bare):
             name = self._name()  # `loss tensor(0.5, device='cuda:0')`
             if name is not None and names.is_metric(self._string(name)):
                 return self._value(at, name, "name value")
-        value = numbers.word_value(token.text)
-        if value is not None and self.words and token.space == 1:  # `loss nan`
-            name = self._name()
-            if name is not None and names.is_metric(self._string(name)):
-                self._add(name, value, "name value")
-                self._after()
-                return at + 1
         if token.space == 2 and self.after_value:
             self._boundary()
             self.edge = "|"

@@ -17,6 +17,7 @@ _LEVEL = (
 )
 _COUNTS = r"(?i:epoch|ep|iter|iteration|step|batch|it|train|valid|val|test|eval|e|i|round)\b(?!\.py:)"
 
+_DAY = r"(?:[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T\s]|[0-9]{2}/[0-9]{2}\s)[0-9]{2}:[0-9]{2}"
 _RANKS = (
     re.compile(r"\[([0-9]+,[0-9]+)\]<std(?:out|err)>:\s?"),
     re.compile(r"\[(rank[0-9]+)\]:\s?"),
@@ -24,6 +25,7 @@ _RANKS = (
     re.compile(r"\[(Rank:?\s?[0-9]+|RANK:[0-9]+)\]:?\s*"),
     re.compile(r"(\([\w.]*\s?pid=[0-9]+(?:,\sip=[0-9.]+)?\))\s"),
     re.compile(r"(?i)(rank\s?[0-9]+)\s?:\s"),
+    re.compile(rf"([0-9]{{1,5}}):\s+(?=\[?{_DAY})"),  # srun --label
     re.compile(r"(\[(?:Pod|pod)\s[\w./-]+\]):?\s*"),
 )
 _OTHERS = (
@@ -81,7 +83,7 @@ def peel(text: str) -> Prefix:
     for _ in range(12):
         if at >= len(text):
             break
-        if text[at] in "[(Rr" or "[default" in text[at : at + 80]:
+        if text[at] in "[(Rr" or text[at].isdigit() or "[default" in text[at : at + 80]:
             rank = next((m for m in (regex.match(text, at) for regex in _RANKS) if m is not None), None)
             if rank is not None:
                 streams.append(rank[1])

@@ -23,6 +23,8 @@ _KALDI = re.compile(
 )
 # AutoGluon: `0.75  = Validation score   (accuracy)`, `2.5s  = Training   runtime`
 _VALUED = re.compile(rf"\s*{_VALUE}s?\s+= ((?:Validation|Training|Test)\s+(?:score|runtime)(?:\s+\(-?[\w-]+\))?)\s*$")
+# Lightning: `Epoch 2, global step 70: 'val_auc' reached 0.5 (best 0.5), saving model to …`
+_REACHED = re.compile(rf"Epoch ([0-9]+), global step ([0-9]+): '([^']{{1,80}})' reached {_VALUE} \(best ")
 # R: `iter  10 value 0.5`
 _R = re.compile(rf"iter\s+([0-9]+)\s+(value)\s+{_VALUE}\s*$")
 _STEP = 70  # rank of a counter that no word names
@@ -30,7 +32,7 @@ _STEP = 70  # rank of a counter that no word names
 
 def read(text: str, reading: Reading) -> bool:
     """Read the whole line by one of these forms; False where it is none of them."""
-    return any(form(text, reading) for form in (_coco, _darknet, _region, _kaldi, _valued, _r))
+    return any(form(text, reading) for form in (_coco, _darknet, _region, _kaldi, _valued, _reached, _r))
 
 
 def _coco(text: str, reading: Reading) -> bool:
@@ -78,6 +80,15 @@ def _valued(text: str, reading: Reading) -> bool:
     if found is not None:
         reading.loose.append(Span(*found.span(2)))
         _add(" ".join(found[2].split()), found, 1, "value = name", reading)
+    return found is not None
+
+
+def _reached(text: str, reading: Reading) -> bool:
+    found = _REACHED.match(text)
+    if found is not None:
+        reading.epochs.append(Counter(0, Span(*found.span(1)), None, "Epoch"))
+        reading.steps.append(Counter(0, Span(*found.span(2)), None, "global step"))
+        _add(Span(*found.span(3)), found, 4, "Lightning", reading)
     return found is not None
 
 

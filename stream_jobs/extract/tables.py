@@ -35,6 +35,7 @@ _OVERALL = {"all", "avg", "mean", "overall", "total", "average"}
 _LABELS = {"class", "classes", "category", "label", "name"}
 _KEYS = {"metric", "metrics", "test metric", "validate metric", "validation metric", "test_metric", "name", "key"}
 _FOLD = re.compile(r"(?:fold|run|split|seed|trial)\s?[0-9]+|mean|avg|average|median|min|max|std", re.I)
+_SPLITS = lexicon.SPLITS | {"vali"}
 MISSES = 64  # lines that are no rows before an aligned table is closed
 
 
@@ -141,7 +142,7 @@ def _opened(kind: str, cells: list[str], least: int) -> Table | None:
     if 2 * sum(numbers.read(cell.rsplit(" ", 1)[-1]) is not None for cell in cells) >= len(cells):
         return None  # `| step 3 | loss 0.5 |`: names and values
     counts = any(names.column_epoch(cell) or names.column_step(cell) is not None for cell in cells)
-    metrics = sum(names.is_metric(cell) for cell in cells)
+    metrics = sum(names.is_metric(cell) for cell in cells) + 2 * ({"P", "R", "F"} <= set(cells))
     words = max(len(cell.split()) for cell in cells)
     if kind == CSV and words > 1 and not (names.column_epoch(cells[0]) or names.column_step(cells[0]) is not None):
         return None
@@ -232,6 +233,7 @@ def _read(table: Table, text: str, spans: list[Span]) -> Row | None:
     first = text[slice(*spans[0])]
     keyed = table.kind == PIPE and columns[0].lower() in _KEYS
     label = names.plain(columns[0]) in _LABELS and not keyed
+    split = first if table.kind == PIPE and first.lower() in _SPLITS else ""  # each row is measured on another split
     for i, span in enumerate(spans):
         name, cell = columns[i], text[slice(*span)]
         if cell.startswith("["):  # DeepXDE prints lists, also of one; the row's last bracket is off already
@@ -268,8 +270,10 @@ def _read(table: Table, text: str, spans: list[Span]) -> Row | None:
             if rank < best:
                 best, found.step = rank, span
         elif not names.is_never(name) or (names.plain(name) == "total" and "." in cell):  # of the losses beside it
-            found.names.append(name)
+            found.names.append(f"{split} {name}" if split else name)
             found.values.append(span)
+    if split:
+        found.labels.append(spans[0])
     if not figures:
         return None
     if label and first.lower() not in _OVERALL and not numbers.is_number(first):

@@ -133,6 +133,24 @@ READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
         [(5, "loss", 0.5, None, None)],
     ),
     ("metrics, a member a line", "{'acc': 0.75,\n 'loss': 0.5}", [(1, "acc", 0.75, None, None), (2, "loss", 0.5, None, None)]),
+    (
+        "srun --label",
+        "3: 2020-05-08 18:56:16,649 - mmdet - INFO - Epoch [1][70/90]\tlr: 0.25, loss: 0.5\n0: 2020-05-08 18:56:17,649 - mmdet - INFO - acc: 0.75",
+        [(1, "lr", 0.25, 70, 1), (1, "loss", 0.5, 70, 1), (2, "acc", 0.75, None, None)],
+    ),
+    (
+        "steps before episodes",
+        " 700/9000: episode: 9, episode steps: 13, episode reward: 13.000, mean reward: 1.000 [1.000, 1.000], loss: 0.5",
+        [(1, "episode reward", 13, 700, None), (1, "mean reward", 1, 700, None), (1, "loss", 0.5, 700, None)],
+    ),
+    ("no number behind a gap", "step   11/74 | loss     nan (+nanz)| norm    nan (+nanz)| lr 3.00e-04", [(1, "loss", "NaN", 11, None), (1, "norm", "NaN", 11, None), (1, "lr", 0.0003, 11, None)]),
+    ("letters as columns", "LOSS \t  P  \t  R  \t  F  \n184.5\t0.5\t1.000\t0.75", [(2, "LOSS", 184.5, None, None), (2, "P", 0.5, None, None), (2, "R", 1, None, None), (2, "F", 0.75, None, None)]),
+    (
+        "rows of splits",
+        "│ rating   │   loss │   accuracy │\n│ train    │ 1.5 │     0.5 │\n│ vali     │ 1.25 │     0.25 │",
+        [(2, "train loss", 1.5, None, None), (2, "train accuracy", 0.5, None, None), (3, "vali loss", 1.25, None, None), (3, "vali accuracy", 0.25, None, None)],
+    ),
+    ("Lightning, what was reached", "Epoch 2, global step 70: 'val_auc' reached 0.5 (best 0.25), saving model to '/x/epoch=2-step=70.ckpt' as top 3", [(1, "val_auc", 0.5, 70, 2)]),
     ("start of an epoch", "Start of epoch: 3\nval acc: 0.5", [(2, "val acc", 0.5, None, 3)]),
     ("what counts between bars", "| epoch 3 | loss 0.5 | wall 4634 | Client 3 | clip 1%", [(1, "loss", 0.5, None, 3), (1, "clip", 1.0, None, 3)]),
     (
