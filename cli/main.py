@@ -61,7 +61,7 @@ def root() -> None:
 
 
 def main() -> None:
-    """Entry point: failures that this project raises on purpose become one sentence and an exit code."""
+    """Entry point: failures raised on purpose, and files that cannot be used, become one sentence and an exit code."""
     try:
         root()
     except PermanentError as error:
@@ -70,3 +70,8 @@ def main() -> None:
     except TemporaryError as error:
         click.echo(f"trainwirectl: {error}", err=True)
         sys.exit(EXIT_TEMPORARY)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        click.echo(f"trainwirectl: cannot use {error.filename}: {error.strerror}", err=True)
+        sys.exit(EXIT_SETTING)

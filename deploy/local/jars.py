@@ -34,7 +34,12 @@ def classpath(cache: Path, progress: Progress) -> str:
     listing = folder / "jars.json"
     if (known := _known(listing)) is not None:
         return known
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PermanentError(
+            f"cannot keep the broker's jars in {folder}: {error.strerror}; set TRAINWIRE_LOCAL_CACHE to a folder that can be written"
+        ) from error
     with _lock(folder / "lock"):
         if (known := _known(listing)) is not None:  # another stack fetched them while we waited
             return known

@@ -6,11 +6,17 @@ import dataclasses
 import os
 from pathlib import Path
 
+from runtime.errors import SettingError
 from runtime.settings import Secret, setting
 
 
 def _cache() -> str:
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path("~").expanduser() / ".cache")
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or str(Path("~").expanduser() / ".cache")
+    except RuntimeError:  # no HOME, and a user that the system does not know
+        raise SettingError(
+            "this user has no home folder: say with TRAINWIRE_LOCAL_CACHE where the broker's jars are kept"
+        ) from None
     return str(Path(base) / "trainwire")
 
 

@@ -25,6 +25,7 @@ from gateway.viewers.registry import Registry
 from gateway.viewers.rights import Rights
 from gateway.viewers.settings import ViewerSettings
 from gateway.viewers.viewers import Viewers
+from runtime.errors import PermanentError
 
 
 def router(settings: ViewerSettings) -> APIRouter:
@@ -38,7 +39,6 @@ def router(settings: ViewerSettings) -> APIRouter:
     if launch.launcher == "none":
         registry = Registry([one for one in registry.tools.values() if one.kind == "link"], "page")
     rights = Rights.load(settings.people.rights)
-    people = People(settings.people, folder)
 
     serving: list[FastAPI] = []
 
@@ -46,7 +46,14 @@ def router(settings: ViewerSettings) -> APIRouter:
         found: Store = serving[0].state.store
         return found
 
-    here = None if launch.launcher == "kubernetes" else ProcessLauncher(folder / "viewers", store)
+    try:
+        people = People(settings.people, folder)
+        here = None if launch.launcher == "kubernetes" else ProcessLauncher(folder / "viewers", store)
+    except OSError as error:
+        raise PermanentError(
+            f"cannot use {folder} for the gateway's own files: {error.strerror} ({error.filename}); name a folder that this user "
+            "may write with TRAINWIRE_GATEWAY_FOLDER"
+        ) from error
 
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
