@@ -32,13 +32,13 @@ def classpath(cache: Path, progress: Progress) -> str:
     """The broker's class path, downloading what is missing. Raises `TemporaryError` when the download fails."""
     folder = cache / f"kafka-{KAFKA_VERSION}"
     listing = folder / "jars.json"
-    if (known := _known(listing)) is not None:
-        return known
     try:
+        if (known := _known(listing)) is not None:
+            return known
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PermanentError(
-            f"cannot keep the broker's jars in {folder}: {error.strerror}; set TRAINWIRE_LOCAL_CACHE to a folder that can be written"
+            f"cannot keep the broker's jars in {folder}: {error.strerror}; name another folder with TRAINWIRE_LOCAL_CACHE"
         ) from error
     with _lock(folder / "lock"):
         if (known := _known(listing)) is not None:  # another stack fetched them while we waited
