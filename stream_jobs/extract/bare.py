@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from stream_jobs.extract import lexicon, names, numbers
-from stream_jobs.extract.phrase import STOP
+from stream_jobs.extract.phrase import LINE_START, STOP
 from stream_jobs.extract.reading import Counter, Span
 from stream_jobs.extract.rounds import Rounds
 from stream_jobs.extract.tokens import COUNTER, NUM, WORD, Token
@@ -93,18 +93,18 @@ class Bare(Rounds):
                 return 2
             if self.brackets and self.split and not self.reading.epochs:
                 self.reading.epochs.append(Counter(50, Span(token.start, token.end), Span(*token.total), self.split))
-            elif self.open["value"] and self.reading.pairs:  # `acc: 0.75 (75/100)`: what it was counted from
-                pass
+            elif (self.open["value"] and self.reading.pairs) or (at == 1 and self.tokens[0].text == "("):
+                pass  # `acc: 0.75 (75/100)`: what it was counted from; `(0/3) loss`: who of how many
             elif self.reading.inner is None and (self.brackets or first or (self.reading.epochs and not self.reading.pairs)):
                 self.reading.inner = Counter(60, Span(token.start, token.end), Span(*token.total), "")
         elif at == 1 and self.tokens[0].text == "[" and self._leads_epoch(at):  # `[   37 Epoch:[ 1/25] [ 13/ 27]`
             self.reading.steps.append(Counter(20, Span(token.start, token.end), None, "line start"))
-        elif first and self._is_sign(1) and self.tokens[1].text == ":":
-            self.reading.steps.append(Counter(70, Span(token.start, token.end), None, "line start"))
+        elif first and self._is_sign(1) and self.tokens[1].text == ":" and [t.text for t in self.tokens[2:3]] != ["|"]:
+            self.reading.steps.append(Counter(LINE_START, Span(token.start, token.end), None, "line start"))
             self._boundary()
             return 2
         elif first and self._is_whole(0) and [t.text or t.kind for t in self.tokens[1:2]] == ["["] and self._is_named(2):
-            self.reading.steps.append(Counter(70, Span(token.start, token.end), None, "line start"))  # `30 [D loss: 0.5]`
+            self.reading.steps.append(Counter(LINE_START, Span(token.start, token.end), None, "line start"))  # `30 [D loss: 0.5]`
         elif self._named_behind(at):
             return at + 1
         elif numbers.is_rate(token.text) and not self.open["value"]:

@@ -104,7 +104,7 @@ HYPER = re.compile(
     r"(?:^|_)(?:weights?|coef|coeff|alpha|gamma|beta|beta\d|betas|momentum|mom|weight_decay|decay|dropout|eps|epsilon|ratio|temperature|top_k|top_p|warmup|"
     r"sampling_ratio|sampling|threshold|hysteresis|capability|smoothing|interval|freq|frequency|every|patience|factor|"
     r"optimizer|scheduler|estimate|min_lr|max_lr|base_lr|init_lr|initial_lr|lr_mult|size|len|length|width|height|depth|dim|"
-    r"layers|hidden|steps|epochs|workers|gpus|devices|nodes|seed|bits|rank|lora_\w+|clip_grad|max_grad_norm|(?:norm|grad|gradient)_clip)$"
+    r"layers|hidden|steps|epochs|workers|gpus|devices|nodes|seed|bits|rank|lora_\w+|clip_grad|max_grad_norm|(?:norm|grad|gradient)_clip|subsample|colsample_\w+|base_score|min_child_weight)$"
 )
 # What settings are called as well, measured: `cur_beta`, `Mean episode length`, `train/base_height`.
 MEASURED = re.compile(

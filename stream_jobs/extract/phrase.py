@@ -39,6 +39,7 @@ CUT = {"with", "and", "has", "got", "gives", "achieved", "reached", "where"}  # 
 _WHEN = {"after", "at", "for", "of", "in", "on", "during"}
 _CLUMP = re.compile(r"([0-9]+)(epoch|ep|batch|iter|step|num_updates|updates)(?![a-z])")
 _OF_EPOCHS = re.compile(r"([0-9]+\.[0-9]+)/[0-9]+(?:\.[0-9]+)?")
+LINE_START = 70  # rank of a counter that only its place makes one
 _NAME_WORDS = 12
 _NAME_CHARACTERS = 256
 
@@ -153,9 +154,11 @@ class Phrase(Cursor):
         return Span(start, end)
 
     def _ends_sentence(self, token: Token) -> bool:
-        """`Skipping step. Attempted loss scale: 4`: a dot before a capital ends what was said."""
+        """`Skipping step. Attempted loss scale: 4`: a dot before a capital ends what was said, but not `Mel-Spec. Error`."""
         last = self.words[-1]
-        return last.end - last.start > 3 and token.text[0].isupper() and self.text[last.end : token.start] in (". ", "! ", "? ")
+        if last.end - last.start <= 3 or "-" in last.text or not token.text[0].isupper():
+            return False
+        return self.text[last.end : token.start] in (". ", "! ", "? ")
 
     def _has_stop(self) -> bool:
         return any(word.text.lower() in STOP for word in self.words)
@@ -213,6 +216,8 @@ class Phrase(Cursor):
     def _settle(self) -> None:
         """Take back counters that count nothing: the only number of a line (`No better after 3 epochs`, `0:  N`)."""
         reading = self.reading
+        if reading.epochs:  # `3: Epoch 2: loss 0.5`: who says it
+            reading.steps = [counter for counter in reading.steps if counter.rank != LINE_START]
         if reading.pairs or not self.tokens:
             return
         if self.after:

@@ -55,7 +55,8 @@ class Values(Brackets):
                 inside += 1
             if inside > at + 1 and inside < len(self.tokens):
                 number = self.tokens[inside]
-                if number.kind == NUM:
+                several = self.tokens[inside - 1].text == "[" and [t.text for t in self.tokens[inside + 1 : inside + 2]] == [","]
+                if number.kind == NUM and not several:
                     self._named(inside, name, number, rule + " in a call")
                 elif number.kind == WORD and (value := numbers.word_value(number.text)) is not None and name is not None:
                     self._add(name, value, rule + " in a call")

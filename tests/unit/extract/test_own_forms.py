@@ -151,6 +151,8 @@ READ: list[tuple[str, str, list[tuple[object, ...]]]] = [
         [(2, "train loss", 1.5, None, None), (2, "train accuracy", 0.5, None, None), (3, "vali loss", 1.25, None, None), (3, "vali accuracy", 0.25, None, None)],
     ),
     ("Lightning, what was reached", "Epoch 2, global step 70: 'val_auc' reached 0.5 (best 0.25), saving model to '/x/epoch=2-step=70.ckpt' as top 3", [(1, "val_auc", 0.5, 70, 2)]),
+    ("who says it", "12: Epoch 3: loss 0.5\n 3: {'loss': 0.25}\n(0/3) acc: 0.5", [(1, "loss", 0.5, None, 3), (2, "loss", 0.25, None, 3), (3, "acc", 0.5, None, 3)]),
+    ("short form in a name", "Steps : 70, Mel-Spec. Error : 0.5", [(1, "Mel-Spec. Error", 0.5, 70, None)]),
     ("start of an epoch", "Start of epoch: 3\nval acc: 0.5", [(2, "val acc", 0.5, None, 3)]),
     ("what counts between bars", "| epoch 3 | loss 0.5 | wall 4634 | Client 3 | clip 1%", [(1, "loss", 0.5, None, 3), (1, "clip", 1.0, None, 3)]),
     (
@@ -166,6 +168,8 @@ NONE = {
     "best checkpoint": "Best ckpt, val loss 0.17 @ epoch1269 with seed 0",
     "times of parts": "Speed: 0.5ms preprocess, 8.5ms inference, 0.1ms postprocess per image at shape (1, 3, 64, 64)",
     "limit of a norm": "    grad_norm_clip: 1.0",
+    "tensor of several": "weights_entropy = tensor([1.5, 2.25, 1.75], device='cuda:0'), covar=tensor([0.5, 0.25])",
+    "settings of a booster": "depth=8, min_child_weight=22, subsample=0.19, colsample_bytree=0.82, base_score=0.08",
     "value in a sentence": "0.5 loss at step 100",
     "value first, of no metric": "   12.5 = Validation cost (cents)",
     "what was loaded": "Loaded: 0.000071 seconds",
