@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from stream_jobs.extract import names
-from stream_jobs.extract.phrase import Phrase
+from stream_jobs.extract.apart import Apart
 from stream_jobs.extract.reading import Counter, Span
 from stream_jobs.extract.tokens import COUNTER, NUM, WORD, Token
 
@@ -13,7 +13,7 @@ from stream_jobs.extract.tokens import COUNTER, NUM, WORD, Token
 _RANGE = re.compile(r"\[\s*[0-9]+\s*-\s*([0-9]+)(?:,\s*[0-9.]+%)?\]")
 
 
-class Brackets(Phrase):
+class Brackets(Apart):
     """A phrase that knows square brackets."""
 
     def _open_square(self, at: int) -> int:

@@ -50,10 +50,10 @@ class Cursor:
         fraction = _FROM.search(self.text, max(start - 12, 0), start) is not None
         return fraction and (self._is_sign(at + 2) or behind[0].kind == NUM)
 
-    def _past_list(self, at: int) -> int:
-        """Behind the square bracket that closes the one at `at`; the end where none does."""
+    def _past_list(self, at: int, most: int | None = None) -> int:
+        """Behind the square bracket that closes the one at `at`; the end where none (of the next `most` tokens) does."""
         depth = 0
-        for i in range(at, len(self.tokens)):
+        for i in range(at, len(self.tokens) if most is None else min(at + most, len(self.tokens))):
             depth += (self.tokens[i].text == "[") - (self.tokens[i].text == "]")
             if depth == 0:
                 return i + 1

@@ -122,7 +122,7 @@ class Pairs(Bare):
             ranged = self._behind_range(at)
             if ranged is not None:
                 return self._sign(ranged, self._name())
-            if self.words and self.words[-1].text.endswith("@") and self._is_sign(close := self._past_list(at)):
+            if self.words and self.words[-1].text.endswith("@") and self._is_sign(close := self._past_list(at, 9)):
                 return self._sign(close, self._name(self.tokens[close - 1].end))  # `mAP@[.5:.95]: 0.5`
             return self._open_square(at)
         if char in "])}":
