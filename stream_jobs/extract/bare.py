@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from stream_jobs.extract import lexicon, names, numbers
-from stream_jobs.extract.phrase import LINE_START, STOP
+from stream_jobs.extract.phrase import LINE_START, NAME_WORDS, STOP
 from stream_jobs.extract.reading import Counter, Span
 from stream_jobs.extract.rounds import Rounds
 from stream_jobs.extract.tokens import COUNTER, NUM, WORD, Token
@@ -144,6 +144,8 @@ class Bare(Rounds):
     def _tells_part(self, at: int) -> bool:
         """`bucket 0 perplexity 6.5`, `Fold 3 accuracy: 0.5`: the number of one of few things, a word of the name."""
         behind = self.tokens[at + 1 : at + 2]
+        if len(self.words) > NAME_WORDS:
+            return False
         named = self.words[-1].text.lower() in lexicon.PARTS and self._is_whole(at) and self.words[-1].end < self.tokens[at].start
         return named and bool(behind) and behind[0].kind == WORD and behind[0].space == 1
 

@@ -39,7 +39,7 @@ _WHEN = {"after", "at", "for", "of", "in", "on", "during"}
 _CLUMP = re.compile(r"([0-9]+)(epoch|ep|batch|iter|step|num_updates|updates)(?![a-z])")
 _OF_EPOCHS = re.compile(r"([0-9]+\.[0-9]+)/[0-9]+(?:\.[0-9]+)?")
 LINE_START = 70  # rank of a counter that only its place makes one
-_NAME_WORDS = 12
+NAME_WORDS = 12
 _NAME_CHARACTERS = 256
 
 
@@ -92,7 +92,7 @@ class Phrase(Cursor):
     def _name(self, until: int | None = None) -> Span | None:
         """Where the name stands that ends with the last word (or at `until`), or None where there is none worth it."""
         words = self.words
-        for back in range(len(words) - 1, max(len(words) - 1 - _NAME_WORDS, -1), -1):
+        for back in range(len(words) - 1, max(len(words) - 1 - NAME_WORDS, -1), -1):
             if words[back].text.lower() in CUT:
                 words = words[back + 1 :]
                 break
@@ -102,7 +102,7 @@ class Phrase(Cursor):
             words = words[1:]
         if len(words) > 1 and until is None and words[-1].text in LINKS:  # `loss is: 0.5`
             words = words[:-1]
-        if not words or len(words) > _NAME_WORDS:
+        if not words or len(words) > NAME_WORDS:
             return None
         start, end = words[0].start, until if until is not None else words[-1].end
         if (end - start > _NAME_CHARACTERS and len(words) > 1) or self._is_flag(words[0]):
@@ -187,7 +187,7 @@ class Phrase(Cursor):
     def _subject(self, words: list[Token]) -> Span | None:
         """`loss after step 33: 0.5`: what stands before `after`, where that is a metric."""
         stop = max((i for i, word in enumerate(words) if word.text.lower() in _WHEN), default=0)
-        if not stop or stop > _NAME_WORDS:
+        if not stop or stop > NAME_WORDS:
             return None
         name = Span(words[0].start, words[stop - 1].end)
         return name if names.is_metric(self._string(name)) else None
