@@ -35,7 +35,7 @@ demo: setup ## two real training tasks, followed live; CHECK=1 compares all with
 .PHONY: test
 test: setup ## set up, then all tests, on a real broker, the real engine and a real browser
 	@tests/browser/install.sh
-	@$(BIN)/pytest -q -n 3 --dist loadfile --ignore tests/kubernetes --ignore tests/containers
+	@$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder --ignore tests/kubernetes --ignore tests/containers
 
 .PHONY: test-unit
 test-unit: .venv/.ready ## the tests that need no service
