@@ -27,8 +27,9 @@ from runtime.retry import Backoff
 router = APIRouter(tags=["live"])
 
 # Seconds between two looks at the state, which costs ten times a look for what is new: at an event other than progress
-# at once, while bytes come each second, else less often (heartbeats carry the progress of open lines).
-STATE_BUSY, STATE_QUIET = 1.0, 2.0
+# at once, while bytes come each second, else less often (heartbeats carry the progress of open lines), and ever less often
+# where it stays as it was: of 200 pages most show tasks that are over.
+STATE_BUSY, STATE_QUIET, STATE_SETTLED = 1.0, 2.0, 8.0
 KEEP_ALIVE = 15.0  # seconds: proxies close streams that are silent for 30 to 60
 IDLE_AFTER = 60.0  # seconds without a byte until looks become rarer
 
@@ -88,6 +89,7 @@ class Stream:
         self._state: dict[str, Any] | None = None
         self._reading: asyncio.Task[dict[str, Any]] | None = None  # the state; what is new does not wait for it
         self._read = 0.0  # when that began last
+        self._rest = STATE_QUIET  # until the next, while nothing is new
         self._urgent = False  # something happened since
         self._failures = 0
         self._backoff = Backoff(first=0.5, most=10)
@@ -131,7 +133,9 @@ class Stream:
             if self._reading and self._reading.done():
                 reading, self._reading = self._reading, None
                 found += self._changed(reading.result())
-            due = STATE_BUSY if message else STATE_QUIET
+            if message:
+                self._rest = STATE_QUIET
+            due = STATE_BUSY if message else self._rest
             self._urgent |= message is not None and any(event["kind"] != "progress" for event in message.events)
             if not self._reading and (self._urgent or now - self._read >= due):
                 self._read, self._urgent = now, False
@@ -160,8 +164,9 @@ class Stream:
 
     def _changed(self, state: dict[str, Any]) -> list[str]:
         if state == self._state:
+            self._rest = min(2 * self._rest, STATE_SETTLED)
             return []
-        self._state = state
+        self._state, self._rest = state, STATE_QUIET
         return [_event("state", state)]
 
 
