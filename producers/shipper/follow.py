@@ -34,6 +34,7 @@ SETTLE = 1.0  # s in which a file that shrank may come back with its old content
 AWAY = 2.0  # s without growth after which a deleted file has no writer any more …
 MOVED = 60.0  # … and one that was moved out of sight
 MISSING = 5.0  # s in which a file of the checkpoint may be found
+ELDERS = 2.0  # s that a file waits for those that were rotated before it, which may have no whole line
 TICK = 0.05  # s for which a modification time may stand still
 
 
@@ -65,6 +66,14 @@ class Follower:
     def due(self) -> float:
         return min(self._finder.next_scan, self._care.due())
 
+    def must_wait(self, item: Followed, now: float) -> bool:
+        """Whether a file without an id has elders that were not begun: files are told in the order in which they began."""
+        elders = self._locator.elders(item)
+        if not any(elder.tail.backlog() and elder.held_since is None for elder in elders):
+            return False
+        item.waits_since = now if item.waits_since is None else item.waits_since
+        return now - item.waits_since < ELDERS
+
     def begin_again(self, item: Followed, reason: str, now: float) -> None:
         """The file at the path is another one now: its old content goes on in a copy, or is over."""
         care, tail = self._care, item.tail
@@ -78,7 +87,7 @@ class Follower:
         if not tail.named:
             item.tail = Tail(tail.ref, real, inode, care.settings.files.container, new_reading())
             item.shrunk_since = None
-            self._finder.admit_newcomers(real, since, now)
+            self._admit_newcomers(real, since, now)
             return
         care.metrics.inc("shipper_generations_total", reason=reason)
         copy = self._locator.copied(tail, real)
@@ -92,6 +101,19 @@ class Follower:
             tail.real = tail.inode = None
             tail.complete = care.dirty = True
             care.end(item, "truncated")
+        self._admit_newcomers(real, since, now)
+
+    def _admit_newcomers(self, real: str, since: int, now: float) -> None:
+        """As the finder does. A rotated file that is believed to stand where a newer one stands by now is looked at first: its
+        place is the newer one's, which would else be found after what was written later."""
+        care = self._care
+        for found in self._locator.rotated(real):
+            owner = care.places.get(found.real)
+            if owner is not None and owner.tail.inode != found.inode:
+                try:
+                    self._look(owner, now)
+                except (OSError, TemporaryError) as error:
+                    care.trouble(owner, error, now)
         self._finder.admit_newcomers(real, since, now)
 
     def ended_away(self, item: Followed, now: float) -> None:
@@ -194,7 +216,7 @@ class Follower:
         renamed = self._locator.renamed(tail, held=fd is not None)
         if renamed is not None and (fd is not None or not tail.head.length or holds(renamed.real, tail)):
             care.settle(item, renamed, now)
-            self._finder.admit_newcomers(old, since, now)
+            self._admit_newcomers(old, since, now)
             return
         newcomer = discovery.look(old) if status is not None else None
         if newcomer is not None and self._copies.goes_on_in(item, newcomer, fd):
@@ -205,7 +227,7 @@ class Follower:
         copy = self._locator.copied(tail, old) if tail.named else None
         if copy is not None and (fd is None or self._may_leave(tail, fd, copy)):
             care.settle(item, copy, now)
-            self._finder.admit_newcomers(old, since, now)
+            self._admit_newcomers(old, since, now)
             return
         if fd is None and status is None and tail.restored:
             item.away_since = now if item.away_since is None else item.away_since
@@ -213,7 +235,7 @@ class Follower:
             if now - item.away_since < MISSING:
                 return
         self._goes_away(item, fd, "replaced" if status is not None else "deleted", now)
-        self._finder.admit_newcomers(old, since, now)
+        self._admit_newcomers(old, since, now)
 
     def _may_leave(self, tail: Tail, fd: int, copy: Found) -> bool:
         """Whether a copy has everything that the open handle could still give."""

@@ -27,6 +27,7 @@ class Followed:
     away_since: float | None = None  # no path leads to it
     away_reason: str = ""
     held_since: float | None = None  # looks like a copy of another file: not read, since then …
+    waits_since: float | None = None  # for a file that began before it
     held_by: Followed | None = None  # … which is this one, as far as it is followed
     damaged_since: float | None = None  # its next record is damaged, or still being written
     end_reason: str = ""  # why nothing will follow

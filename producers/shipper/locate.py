@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 
 from producers.shipper.care import Care, reading
 from producers.shipper.discovery import Found, excluded, look, siblings
+from producers.shipper.followed import Followed
 from producers.shipper.identity import SPAN, Inode, Read, bases, unrotated
 from producers.shipper.tail import Tail
+
+FRESH = 200  # files without an id that are compared with each other: 40,000 names at most, in 40 ms
+TICK = 50_000_000  # ns for which a folder's time stamp may stand still though names in it change
 
 
 class Listing:
     """One folder's names, by inode number and by what rotation could have made them of."""
 
     def __init__(self, folder: str) -> None:
+        self._folder, self._at, self._changed = folder, time.time_ns(), _changed(folder)
         self.by_number: dict[int, list[str]] = {}
         self.by_base: dict[str, list[str]] = {}
         for name, number in siblings(folder):
@@ -22,9 +28,15 @@ class Listing:
             for base in bases(name):
                 self.by_base.setdefault(base, []).append(name)
 
+    @property
+    def stands(self) -> bool:
+        """Whether nothing was renamed in the folder since."""
+        changed = _changed(self._folder)
+        return changed == self._changed and changed < self._at - TICK
+
 
 class Locator:
-    """Searches in the folders as they were when first asked since the last `refresh`: one listing each, for all questions."""
+    """Searches in folders: one listing each, for all questions until something was renamed in it."""
 
     def __init__(self, care: Care) -> None:
         self._care = care
@@ -68,7 +80,19 @@ class Locator:
         folder, original = os.path.split(real)
         paths = [os.path.join(folder, name) for name in self._listing(folder).by_base.get(original, [])]
         found = [item for path in paths if not excluded(path, self._exclude) and (item := look(path)) is not None]
-        return sorted(found, key=lambda item: (item.mtime, item.path))
+        return sorted(found, key=lambda item: _age(item.mtime, item.path))
+
+    def elders(self, item: Followed) -> list[Followed]:
+        """Files without an id that began before this one at the same place; of very many new ones at once it is not asked."""
+        if len(self._care.fresh) > FRESH:
+            return []
+        folder, name = os.path.split(item.place)
+        own, found = _age(item.tail.mtime, item.place), []
+        for other in self._care.fresh:
+            there, known = os.path.split(other.place)
+            if there == folder and unrotated(known) == unrotated(name) and _age(other.tail.mtime, other.place) < own:
+                found.append(other)
+        return found
 
     def _candidates(self, real: str) -> Iterator[Found]:
         folder, name = os.path.split(real)
@@ -80,9 +104,24 @@ class Locator:
                 yield found
 
     def _listing(self, folder: str) -> Listing:
-        if folder not in self._listings:
-            self._listings[folder] = Listing(folder)
-        return self._listings[folder]
+        """Rotation goes on while it is looked at: of names that were listed before it, a file that left in between is none."""
+        known = self._listings.get(folder)
+        if known is None or not known.stands:
+            known = self._listings[folder] = Listing(folder)
+        return known
+
+
+def _changed(folder: str) -> int:
+    try:
+        return os.stat(folder).st_mtime_ns
+    except OSError:  # gone, or without rights: nothing is listed either
+        return 0
+
+
+def _age(mtime: int, path: str) -> tuple[int, int, str]:
+    """Sorts rotated files by when they were last written; of `x.2` and `x.1` of one tick the former comes first."""
+    number = path.rpartition(".")[2]
+    return mtime, -int(number) if number.isdecimal() and len(number) < 6 else 0, path
 
 
 def opened(path: str) -> tuple[Read, int, int]:

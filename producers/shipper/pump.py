@@ -132,6 +132,9 @@ class Pump:
             if not tail.named and self._copies.must_wait(item, now):
                 item.next_read = now + HELD
                 return False
+            if not tail.named and follower.must_wait(item, now):
+                item.next_read = now
+                return False
             now_ms, task = round(self._stamp() * 1000), self._settings.task
             got = tail.next(read, final=final, time=now_ms, source=self._settings.source, patterns=task.patterns)
         except Changed:

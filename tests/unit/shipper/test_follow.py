@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import shutil
+import time
 
 import pytest
 
@@ -148,3 +150,26 @@ def test_kill_continues_the_same_reading(rig: Rig, tmp_path: pathlib.Path) -> No
     assert [d.value.decode() for d in deltas] == [numbered(1, 100), numbered(101, 110)]
     assert len({d.reading for d in deltas}) == 1
     assert stored(deltas)
+
+
+@pytest.mark.parametrize("tick", [0, 10_000_000], ids=["within a tick", "apart"])
+@pytest.mark.parametrize("unseen", [1, 2, 4])
+def test_files_of_a_chain_that_nobody_saw_are_told_in_the_order_in_which_they_began(
+    rig: Rig, tmp_path: pathlib.Path, unseen: int, tick: int
+) -> None:
+    """Their first messages number a task's attempts. The pattern matches none of the rotated names."""
+    log = tmp_path / "a.log"
+    began = time.time_ns() - 10**9
+
+    def rotate(number: int) -> None:
+        for at in range(number, 0, -1):
+            log.with_name(f"a.log.{at - 1}" if at > 1 else "a.log").rename(log.with_name(f"a.log.{at}"))
+        write(log, f"{number}\n")
+        os.utime(log, ns=(began, began + number * tick))
+
+    for number in range(3 + unseen):
+        rotate(number)
+        if number < 3:  # the shipper follows what it saw, at places that are others' by the time it looks again
+            rig.run(3)
+    rig.run(5)
+    assert [delta.value for delta in rig.sink.deltas()] == [b"%d\n" % number for number in range(3 + unseen)]
